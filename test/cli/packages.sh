@@ -21,6 +21,10 @@ for package in meridian-tools meridian-record libmeridian0 libmeridian-dev pytho
     libmeridian-dev*"libmeridian0 (="* | python3-meridian*"libmeridian0 (="* | meridian-*"libc6 (>="* | libmeridian0*"libsqlite3-0"*) ;;
     *) echo "$package: its dependencies are $(dpkg-deb -f "$deb" Depends)"; exit 1 ;;
     esac
+    case "$package $(dpkg-deb -f "$deb" Depends)" in # loaded when it is needed: nothing in the programs names it
+    meridian-tools*libarchive13* | libmeridian0*libarchive13* | meridian-record* | libmeridian-dev* | python3-meridian*) ;;
+    *) echo "$package: libarchive is not among its dependencies"; exit 1 ;;
+    esac
 done
 root=$dir/root
 dpkg="dpkg --root=$root --force-depends --force-script-chrootless --log=/dev/null"

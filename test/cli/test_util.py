@@ -164,6 +164,24 @@ class Merge(harness.Case):
         self.assertEqual(self.out.read_bytes(), b"what was there")
         self.fails("util", "merge", "-o", "/nonexistent/x.tar", self.a, self.b, text="/nonexistent/x.tar")
 
+    def test_library_for_archives(self):
+        """It is loaded by who meets an archive; a machine without it is told so, and reads everything else."""
+        loaded = self.run_shell("--version", env={"LD_TRACE_LOADED_OBJECTS": "1"}).stdout.decode()
+        self.assertIn("libc.so", loaded)
+        for name in ("libarchive", "libxml2", "libicu"):
+            self.assertNotIn(name, loaded)
+        self.run_shell("util", "merge", self.a, self.b, "-o", self.out)
+        self.assertEqual(self.query("select 1", trace=self.out), '"1"\n1\n')
+        none = self.dir / "none"
+        none.mkdir()
+        (none / "libarchive.so.13").write_bytes(b"not a library")
+        env = {"LD_LIBRARY_PATH": str(none)}
+        told = "archives need libarchive.so.13"
+        self.fails("query", self.out, "select 1", text=told, env=env)
+        self.fails("util", "merge", self.a, self.b, "-o", self.dir / "other.tar", text=told, env=env)
+        self.fails("bundle", self.a, self.dir / "other.tar", text=told, env=env)
+        self.assertFalse((self.dir / "other.tar").exists())
+        self.assertEqual(self.query("select 1", trace=self.a, env=env), '"1"\n1\n')
 
 if __name__ == "__main__":
     harness.main()

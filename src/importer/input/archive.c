@@ -1,8 +1,8 @@
 /* Reads zip and tar files with libarchive. */
 #include "importer/input/archive.h"
 
-#include <archive.h>
-#include <archive_entry.h>
+#include "base/libarchive.h"
+
 #include <limits.h>
 
 enum { MAX_MEMBERS = 1 << 16 };
@@ -24,8 +24,8 @@ int unpack_limit_error(struct error *err)
 
 /* Reads what there is of a member. Only running out of memory or of room is an error. *unpacked is what all members so
  * far have come to. */
-static int read_member(struct archive *a, struct archive_member *m, uint64_t *room, uint64_t *unpacked,
-                       struct error *err)
+static int read_member(const struct libarchive *l, struct archive *a, struct archive_member *m, uint64_t *room,
+                       uint64_t *unpacked, struct error *err)
 {
     size_t cap = 0;
     for (;;) {
@@ -36,12 +36,12 @@ static int read_member(struct archive *a, struct archive_member *m, uint64_t *ro
                 return error_set(err, -MRD_ENOMEM, "out of memory");
             m->bytes = grown;
         }
-        la_ssize_t n = archive_read_data(a, m->bytes + m->len, cap - m->len);
+        la_ssize_t n = l->archive_read_data(a, m->bytes + m->len, cap - m->len);
         m->damaged |= n < 0;
         if (n <= 0)
             return 0;
         *unpacked += (uint64_t)n;
-        int64_t used = archive_filter_bytes(a, -1);
+        int64_t used = l->archive_filter_bytes(a, -1);
         if ((uint64_t)n > *room || *unpacked > unpack_limit(used > 0 ? (uint64_t)used : 0)) {
             unpack_limit_error(err);
             return error_prefix(err, "%s", m->name);
@@ -51,27 +51,28 @@ static int read_member(struct archive *a, struct archive_member *m, uint64_t *ro
     }
 }
 
-static int read_all(struct archive *a, archive_members *out, uint64_t *room, struct error *err)
+static int read_all(const struct libarchive *l, struct archive *a, archive_members *out, uint64_t *room,
+                    struct error *err)
 {
     struct archive_entry *entry;
     uint64_t unpacked = 0;
     for (unsigned n = 0;; n++) {
-        int status = archive_read_next_header(a, &entry);
+        int status = l->archive_read_next_header(a, &entry);
         if (status == ARCHIVE_EOF)
             return 0;
         if (status < ARCHIVE_WARN)
-            return error_set(err, -MRD_EFORMAT, "archive: %s", archive_error_string(a));
+            return error_set(err, -MRD_EFORMAT, "archive: %s", l->archive_error_string(a));
         if (n == MAX_MEMBERS)
             return error_set(err, -MRD_ELIMIT, "archive: more than %d members", MAX_MEMBERS);
-        const char *name = archive_entry_pathname(entry);
-        if (archive_entry_filetype(entry) != AE_IFREG)
+        const char *name = l->archive_entry_pathname(entry);
+        if (l->archive_entry_filetype(entry) != AE_IFREG)
             continue;
         struct archive_member m = {.name = mem_strdup(name ? name : "")};
         if (!m.name || !vec_push(out, m)) {
             mem_free(m.name);
             return error_set(err, -MRD_ENOMEM, "out of memory");
         }
-        int rc = read_member(a, vec_last(out), room, &unpacked, err);
+        int rc = read_member(l, a, vec_last(out), room, &unpacked, err);
         if (rc)
             return rc;
     }
@@ -79,18 +80,21 @@ static int read_all(struct archive *a, archive_members *out, uint64_t *room, str
 
 int archive_read_members(struct slice file, archive_members *out, uint64_t *room, struct error *err)
 {
-    struct archive *a = archive_read_new();
+    struct libarchive l;
+    int rc = libarchive_load(&l, err);
+    if (rc)
+        return rc;
+    struct archive *a = l.archive_read_new();
     if (!a)
         return error_set(err, -MRD_ENOMEM, "out of memory");
-    archive_read_support_format_zip(a);
-    archive_read_support_format_tar(a);
-    archive_read_support_format_gnutar(a);
-    int rc;
-    if (archive_read_open_memory(a, file.p, file.len) != ARCHIVE_OK)
-        rc = error_set(err, -MRD_EFORMAT, "archive: %s", archive_error_string(a));
+    l.archive_read_support_format_zip(a);
+    l.archive_read_support_format_tar(a);
+    l.archive_read_support_format_gnutar(a);
+    if (l.archive_read_open_memory(a, file.p, file.len) != ARCHIVE_OK)
+        rc = error_set(err, -MRD_EFORMAT, "archive: %s", l.archive_error_string(a));
     else
-        rc = read_all(a, out, room, err);
-    archive_read_free(a);
+        rc = read_all(&l, a, out, room, err);
+    l.archive_read_free(a);
     return rc;
 }
 

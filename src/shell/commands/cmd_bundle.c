@@ -1,10 +1,9 @@
 /* tp_shell bundle: a trace and the names that belong to it in one archive, which is opened like a trace. */
 #include "base/file.h"
+#include "base/libarchive.h"
 #include "base/output_file.h"
 #include "shell/commands/util.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,11 +21,13 @@ struct bundle {
     struct pb_writer symbols, maps;
     size_t n_maps;
     struct symbol_report report;
+    struct libarchive lib;
 };
 
 /* --- the archive -------------------------------------------------------------------------------------------------- */
 
 struct archive_out {
+    const struct libarchive *lib;
     struct output_file file;
     struct error *err;
     int rc;
@@ -38,31 +39,30 @@ static la_ssize_t write_out(struct archive *a, void *ctx, const void *bytes, siz
     o->rc = output_file_write(&o->file, bytes, n, o->err);
     if (o->rc == 0)
         return (la_ssize_t)n;
-    archive_set_error(a, EIO, "%s", o->err->text);
+    o->lib->archive_set_error(a, EIO, "%s", o->err->text);
     return -1;
 }
 
-static int begin_member(struct archive *a, const char *name, int64_t size)
+static int begin_member(const struct libarchive *l, struct archive *a, const char *name, int64_t size)
 {
-    struct archive_entry *e = archive_entry_new();
+    struct archive_entry *e = l->archive_entry_new();
     if (!e)
         return ARCHIVE_FATAL;
-    archive_entry_set_pathname(e, name);
-    archive_entry_set_size(e, size);
-    archive_entry_set_filetype(e, AE_IFREG);
-    archive_entry_set_perm(e, 0644);
-    archive_entry_set_uname(e, "root");
-    archive_entry_set_gname(e, "root");
-    int rc = archive_write_header(a, e);
-    archive_entry_free(e);
+    l->archive_entry_set_pathname(e, name);
+    l->archive_entry_set_size(e, size);
+    l->archive_entry_set_filetype(e, AE_IFREG);
+    l->archive_entry_set_perm(e, 0644);
+    l->archive_entry_set_uname(e, "root");
+    l->archive_entry_set_gname(e, "root");
+    int rc = l->archive_write_header(a, e);
+    l->archive_entry_free(e);
     return rc;
 }
 
 static int failed(struct archive *a, const struct bundle *b, struct error *err)
 {
-    return err->code ? err->code
-                     : error_set(err, -MRD_EIO, "%s: %s", b->out,
-                                 archive_error_string(a) ? archive_error_string(a) : "cannot write");
+    const char *why = b->lib.archive_error_string(a);
+    return err->code ? err->code : error_set(err, -MRD_EIO, "%s: %s", b->out, why ? why : "cannot write");
 }
 
 /* The trace byte for byte, whatever its format. */
@@ -71,13 +71,13 @@ static int add_trace(struct archive *a, const struct bundle *b, struct error *er
     char *buf = mem_alloc(COPY_BYTES);
     if (!buf)
         return error_set(err, -MRD_ENOMEM, "out of memory");
-    int rc = begin_member(a, "trace.perfetto", b->st.st_size) == ARCHIVE_OK ? 0 : failed(a, b, err);
+    int rc = begin_member(&b->lib, a, "trace.perfetto", b->st.st_size) == ARCHIVE_OK ? 0 : failed(a, b, err);
     for (int64_t left = b->st.st_size; rc == 0 && left > 0;) {
         ssize_t n = file_read(b->fd, buf, left < COPY_BYTES ? (size_t)left : COPY_BYTES);
         if (n <= 0)
             rc = n < 0 ? error_set_errno(err, errno, "%s", b->in)
                        : error_set(err, -MRD_EIO, "%s: it became shorter while it was read", b->in);
-        else if (archive_write_data(a, buf, (size_t)n) != n)
+        else if (b->lib.archive_write_data(a, buf, (size_t)n) != n)
             rc = failed(a, b, err);
         left -= n > 0 ? n : 0;
     }
@@ -90,25 +90,26 @@ static int add_packets(struct archive *a, const char *name, const struct pb_writ
 {
     if (!w->n)
         return 0;
-    bool written =
-        begin_member(a, name, (int64_t)w->n) == ARCHIVE_OK && archive_write_data(a, w->p, w->n) == (la_ssize_t)w->n;
+    bool written = begin_member(&b->lib, a, name, (int64_t)w->n) == ARCHIVE_OK &&
+                   b->lib.archive_write_data(a, w->p, w->n) == (la_ssize_t)w->n;
     return written ? 0 : failed(a, b, err);
 }
 
 static int write_archive(const struct bundle *b, struct error *err)
 {
-    struct archive_out o = {.err = err};
-    struct archive *a = archive_write_new();
+    const struct libarchive *l = &b->lib;
+    struct archive_out o = {.lib = l, .err = err};
+    struct archive *a = l->archive_write_new();
     if (!a)
         return error_set(err, -MRD_ENOMEM, "out of memory");
-    archive_write_set_format_pax_restricted(a); /* plain ustar, but for what does not fit */
-    archive_write_set_bytes_in_last_block(a, 1);
+    l->archive_write_set_format_pax_restricted(a); /* plain ustar, but for what does not fit */
+    l->archive_write_set_bytes_in_last_block(a, 1);
     int rc = output_file_open(&o.file, b->out, err);
     if (rc < 0) {
-        archive_write_free(a);
+        l->archive_write_free(a);
         return rc;
     }
-    if (archive_write_open(a, &o, NULL, write_out, NULL) != ARCHIVE_OK)
+    if (l->archive_write_open(a, &o, NULL, write_out, NULL) != ARCHIVE_OK)
         rc = failed(a, b, err);
     if (rc == 0)
         rc = add_trace(a, b, err);
@@ -116,11 +117,11 @@ static int write_archive(const struct bundle *b, struct error *err)
         rc = add_packets(a, "symbols.pb", &b->symbols, b, err);
     if (rc == 0)
         rc = add_packets(a, "deobfuscation.pb", &b->maps, b, err);
-    if (rc == 0 && archive_write_close(a) != ARCHIVE_OK)
+    if (rc == 0 && l->archive_write_close(a) != ARCHIVE_OK)
         rc = failed(a, b, err);
     if (rc < 0)
-        archive_write_fail(a);
-    archive_write_free(a);
+        l->archive_write_fail(a);
+    l->archive_write_free(a);
     return output_file_close(&o.file, rc, err);
 }
 
@@ -183,6 +184,8 @@ int cmd_bundle(struct shell *sh, struct error *err)
     b.in = args->p[0];
     b.out = sh->opt.output ? sh->opt.output : args->p[1];
     int rc = check_paths(&b, err);
+    if (rc == 0)
+        rc = libarchive_load(&b.lib, err);
     if (rc == 0) {
         sh->no_health_report = sh->names_functions_itself = true;
         rc = session_load(sh, &b.in, 1, err);

@@ -1,10 +1,9 @@
 /* Writes merged traces: a tar file of the manifest and the traces as they are. */
 #include "base/json_writer.h"
+#include "base/libarchive.h"
 #include "shell/commands/merge_plan.h"
 #include "shell/text_out.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -158,12 +157,19 @@ static int manifest_fd(const struct merge_plan *p, struct error *err)
 
 /* --- the archive -------------------------------------------------------------------------------------------------- */
 
-static int write_failed(struct archive *a, const char *path, struct error *err)
+struct archive_out {
+    struct libarchive lib;
+    struct archive *a;
+    const char *path;
+};
+
+static int write_failed(const struct archive_out *o, struct error *err)
 {
-    return error_set(err, -MRD_EIO, "%s: %s", path, archive_error_string(a) ? archive_error_string(a) : "cannot write");
+    const char *why = o->lib.archive_error_string(o->a);
+    return error_set(err, -MRD_EIO, "%s: %s", o->path, why ? why : "cannot write");
 }
 
-static int copy(struct archive *a, int fd, int64_t size, const char *from, const char *path, struct error *err)
+static int copy(const struct archive_out *o, int fd, int64_t size, const char *from, struct error *err)
 {
     char *buf = mem_alloc(COPY_BYTES);
     int rc = buf ? 0 : error_set(err, -MRD_ENOMEM, "out of memory");
@@ -174,41 +180,41 @@ static int copy(struct archive *a, int fd, int64_t size, const char *from, const
         if (n <= 0)
             rc = n < 0 ? error_set_errno(err, errno, "%s", from)
                        : error_set(err, -MRD_EIO, "%s: it became shorter while it was read", from);
-        else if (archive_write_data(a, buf, (size_t)n) != n)
-            rc = write_failed(a, path, err);
+        else if (o->lib.archive_write_data(o->a, buf, (size_t)n) != n)
+            rc = write_failed(o, err);
         size -= n;
     }
     mem_free(buf);
     return rc;
 }
 
-static int add_member(struct archive *a, const char *name, int fd, const char *from, const char *path,
-                      struct error *err)
+static int add_member(const struct archive_out *o, const char *name, int fd, const char *from, struct error *err)
 {
+    const struct libarchive *l = &o->lib;
     struct stat st;
     if (fd < 0 || fstat(fd, &st) != 0)
         return error_set_errno(err, errno, "%s", from);
-    struct archive_entry *e = archive_entry_new();
+    struct archive_entry *e = l->archive_entry_new();
     if (!e)
         return error_set(err, -MRD_ENOMEM, "out of memory");
-    archive_entry_set_pathname(e, name);
-    archive_entry_set_size(e, st.st_size);
-    archive_entry_set_filetype(e, AE_IFREG);
-    archive_entry_set_perm(e, 0644);
-    int rc = archive_write_header(a, e) == ARCHIVE_OK ? 0 : write_failed(a, path, err);
-    archive_entry_free(e);
-    return rc ? rc : copy(a, fd, st.st_size, from, path, err);
+    l->archive_entry_set_pathname(e, name);
+    l->archive_entry_set_size(e, st.st_size);
+    l->archive_entry_set_filetype(e, AE_IFREG);
+    l->archive_entry_set_perm(e, 0644);
+    int rc = l->archive_write_header(o->a, e) == ARCHIVE_OK ? 0 : write_failed(o, err);
+    l->archive_entry_free(e);
+    return rc ? rc : copy(o, fd, st.st_size, from, err);
 }
 
-static int add_members(struct archive *a, const struct merge_plan *p, const char *path, struct error *err)
+static int add_members(const struct archive_out *o, const struct merge_plan *p, struct error *err)
 {
     int fd = manifest_fd(p, err);
-    int rc = fd < 0 ? -MRD_ENOMEM : add_member(a, MERGE_MANIFEST, fd, "manifest", path, err);
+    int rc = fd < 0 ? -MRD_ENOMEM : add_member(o, MERGE_MANIFEST, fd, "manifest", err);
     if (fd >= 0)
         close(fd);
     for (size_t i = 0; i < p->files.n && !rc; i++) {
         fd = open(p->files.p[i].path, O_RDONLY | O_CLOEXEC);
-        rc = add_member(a, p->files.p[i].member, fd, p->files.p[i].path, path, err);
+        rc = add_member(o, p->files.p[i].member, fd, p->files.p[i].path, err);
         if (fd >= 0)
             close(fd);
     }
@@ -217,14 +223,17 @@ static int add_members(struct archive *a, const struct merge_plan *p, const char
 
 int merge_archive_write(const struct merge_plan *p, const char *path, struct error *err)
 {
-    struct archive *a = archive_write_new();
-    if (!a)
+    struct archive_out o = {.path = path};
+    int rc = libarchive_load(&o.lib, err);
+    if (rc)
+        return rc;
+    o.a = o.lib.archive_write_new();
+    if (!o.a)
         return error_set(err, -MRD_ENOMEM, "out of memory");
-    archive_write_set_format_pax_restricted(a);
-    int rc =
-        archive_write_open_filename(a, path) == ARCHIVE_OK ? add_members(a, p, path, err) : write_failed(a, path, err);
-    if (archive_write_close(a) != ARCHIVE_OK && !rc)
-        rc = write_failed(a, path, err);
-    archive_write_free(a);
+    o.lib.archive_write_set_format_pax_restricted(o.a);
+    rc = o.lib.archive_write_open_filename(o.a, path) == ARCHIVE_OK ? add_members(&o, p, err) : write_failed(&o, err);
+    if (o.lib.archive_write_close(o.a) != ARCHIVE_OK && !rc)
+        rc = write_failed(&o, err);
+    o.lib.archive_write_free(o.a);
     return rc;
 }
