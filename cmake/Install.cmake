@@ -28,7 +28,7 @@ endfunction()
 
 # The file finds the rest from where it stands, wherever that has been installed or moved to.
 file(RELATIVE_PATH MERIDIAN_PC_UP ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-mrd_installed_library(meridian PARTS api rpc summary export sql cut importer storage kernel wire demangle schema base LINK -Wl,--whole-archive SHOW tp_*)
+mrd_installed_library(meridian PARTS api rpc summary export sql cut importer storage kernel unwind wire demangle schema base LINK -Wl,--whole-archive SHOW tp_*)
 mrd_installed_library(meridian-producer PARTS capture schema wire base LINK -u mrd_producer_open
   SHOW mrd_producer_* mrd_data_source_* mrd_writer_* mrd_packet_* mrd_message_* mrd_put_*)
 

@@ -53,6 +53,15 @@ enum tp_sync_method {
     TP_SYNC_TRACE_COMPASS, /* its incremental convex hulls, number for number */
 };
 
+/* A file of code that a recording names. */
+struct tp_code_file {
+    const char *path;
+    const uint8_t *build_id;
+    size_t build_id_len; /* 0: not known */
+    uint64_t inode;      /* on the machine that was recorded, as `major` and `minor` of its device; 0: not known */
+    uint32_t major, minor;
+};
+
 /* All zero is the default of everything. */
 struct tp_config {
     bool full_sort;                  /* sort the whole trace instead of windows between flushes */
@@ -74,6 +83,11 @@ struct tp_config {
     enum tp_sync_method sync_method;
     const char *const *file_clocks; /* "FORMAT=CLOCK" each ("json=MONOTONIC"): files of a format are on that clock */
     size_t n_file_clocks;
+    /* Opens a file of code whose unwind tables a recording needs (perf record --call-graph dwarf), while it is loaded;
+     * -1: it cannot be had. It must be the file that was recorded, byte for byte: else call stacks would be false. The
+     * descriptor is closed afterwards. NULL: such stacks are not unwound. */
+    int (*open_code)(void *ctx, const struct tp_code_file *file);
+    void *open_code_ctx;
     const char *sync_reference; /* name of the host whose clock is kept; NULL: the one with the least total error */
     void (*progress)(void *ctx, uint64_t bytes_done, uint64_t bytes_total); /* while loading; total 0: unknown */
     void *progress_ctx;

@@ -93,6 +93,18 @@ static uint64_t query_budget(const struct tp *tp)
     return part < LEAST_BYTES ? LEAST_BYTES : part;
 }
 
+static int open_code(void *ctx, const struct code_name *name)
+{
+    struct tp *tp = ctx;
+    struct tp_code_file file = {.path = name->path,
+                                .build_id = name->build_id,
+                                .build_id_len = name->build_id_len,
+                                .inode = name->inode,
+                                .major = name->major,
+                                .minor = name->minor};
+    return tp->config.open_code(tp->config.open_code_ctx, &file);
+}
+
 /* An empty storage, and an importer that fills it. */
 static int open_importer(struct tp *tp)
 {
@@ -111,6 +123,8 @@ static int open_importer(struct tp *tp)
                        : tp->config.clock_model == TP_CLOCKS_COMPATIBLE ? CLOCK_MODEL_COMPATIBLE
                                                                         : CLOCK_MODEL_AUTO,
         .threads = tp->config.threads,
+        .open_code = tp->config.open_code ? open_code : NULL,
+        .open_code_ctx = tp,
         .progress = tp->config.progress,
         .progress_ctx = tp->config.progress_ctx,
         .progress_step = tp->config.progress_step,

@@ -6,6 +6,7 @@
 #include "shell/shell.h"
 #include "shell/size_text.h"
 #include "shell/text_width.h"
+#include "shell/trace_code.h"
 #include "shell/trace_symbols.h"
 
 #include <inttypes.h>
@@ -205,40 +206,33 @@ static int places_of(const struct shell *sh, struct symbol_places *places, struc
 }
 
 /* Names the functions of the trace. That none are found does not fail the load. */
-static int name_functions(struct shell *sh, struct error *err)
+static int name_functions(struct shell *sh, const struct symbol_sources *sources, struct error *err)
 {
-    struct symbol_places places = {0};
     struct symbol_report report = {0};
     struct pb_writer packets = {0};
     uint64_t frames = 0;
-    int rc = places_of(sh, &places, err);
-    bool asked = places.sources.this_machine || places.sources.n_paths;
-    if (rc == 0 && asked)
-        rc = trace_symbols_find(sh->tp, &places.sources, &packets, &report, err);
+    int rc = trace_symbols_find(sh->tp, sources, &packets, &report, err);
     if (rc == 0 && packets.n && tp_add_symbols(sh->tp, packets.p, packets.n, &frames) < 0)
         rc = session_error(sh, TP_FAILED, err);
-    if (rc == 0 && asked && report.n_asked) {
+    if (rc == 0 && report.n_asked) {
         fprintf(stderr, "Symbols: %" PRIu64 " frames named\n", frames);
         symbol_report_print(&report, false);
     }
     symbol_report_free(&report);
-    symbol_places_free(&places);
     pb_writer_free(&packets);
     return rc;
 }
 
-int session_load(struct shell *sh, const char *const *paths, size_t n, struct error *err)
+/* `sources`: where code and its symbols are looked for, NULL: nowhere. */
+static int load(struct shell *sh, const char *const *paths, size_t n, struct symbol_sources *sources, struct error *err)
 {
-    if (sh->opt.remote)
-        return n == 0 ? connect_server(sh, err)
-                      : error_set(err, -MRD_EINVALID,
-                                  "--remote: the trace is on the server; only query [SQL], interactive and "
-                                  "summarize [SPEC...] work");
     struct tp_config config;
     struct progress progress;
     int rc = make_config(sh, &config, err);
     if (rc < 0)
         return rc;
+    config.open_code = sources ? trace_code_open : NULL;
+    config.open_code_ctx = sources;
     progress_begin(&progress, sh->dev.all_progress);
     if (isatty(STDERR_FILENO)) {
         config.progress_step = progress_step;
@@ -281,7 +275,23 @@ int session_load(struct shell *sh, const char *const *paths, size_t n, struct er
     fprintf(stderr, "Trace loaded: %.2f MB in %.2fs (%.1f MB/s)\n", mb, s, s > 0 ? mb / s : 0);
     if (!sh->no_health_report)
         session_report_health(sh->tp);
-    return sh->names_functions_itself ? 0 : name_functions(sh, err);
+    return sources ? name_functions(sh, sources, err) : 0;
+}
+
+int session_load(struct shell *sh, const char *const *paths, size_t n, struct error *err)
+{
+    struct symbol_places places = {0};
+    if (sh->opt.remote)
+        return n == 0 ? connect_server(sh, err)
+                      : error_set(err, -MRD_EINVALID,
+                                  "--remote: the trace is on the server; only query [SQL], interactive and "
+                                  "summarize [SPEC...] work");
+    int rc = sh->names_functions_itself ? 0 : places_of(sh, &places, err);
+    bool asked = places.sources.this_machine || places.sources.n_paths;
+    if (rc == 0)
+        rc = load(sh, paths, n, asked ? &places.sources : NULL, err);
+    symbol_places_free(&places);
+    return rc;
 }
 
 int session_config(const struct shell *sh, struct tp_config *config, struct error *err)

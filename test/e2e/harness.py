@@ -269,9 +269,9 @@ class Case(unittest.TestCase):
         c.recv()
         return c
 
-    def query(self, trace, sql):
+    def query(self, trace, sql, *flags):
         """Rows of a query in tp_shell, as lists of strings."""
-        p = subprocess.run([TP_SHELL, "query", str(trace), sql], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+        p = subprocess.run([TP_SHELL, "query", *flags, str(trace), sql], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
         self.assertEqual(p.returncode, 0, p.stderr.decode(errors="replace"))
         lines = p.stdout.decode().splitlines()
         return [[c.strip('"') for c in line.split(",")] for line in lines[1:]]

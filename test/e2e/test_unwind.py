@@ -44,7 +44,7 @@ class Unwind(Case):
         self.assertEqual(p.returncode, 0, p.stderr)
         return trace, p.stdout, p.stderr
 
-    def stacks(self, trace, name):
+    def stacks(self, trace, name, *flags):
         """Samples of the processes that run a file: lists of function names, the innermost first, and the error."""
         known = {str(pathlib.Path(p).resolve()): functions_of(p) for p in (TRUTH, TRUTH_LIBRARY)}
         known[str(pathlib.Path(TRUTH + "_stripped").resolve())] = functions_of(TRUTH)
@@ -57,10 +57,10 @@ class Unwind(Case):
 
         rows = self.query(trace, "select s.id, coalesce(s.unwind_error, ''), s.callsite_id from perf_sample s join thread using "
                                  f"(utid) where thread.name = '{pathlib.Path(name).name[:15]}' and s.callsite_id is not null and "
-                                 "s.cpu_mode = 'user'")
+                                 "s.cpu_mode = 'user'", *flags)
         sites = {int(r[0]): (int(r[1]) if r[1] != "[NULL]" else None, r[2], int(r[3]), r[4]) for r in self.query(
             trace, "select c.id, c.parent_id, m.name, f.rel_pc, f.name from stack_profile_callsite c join stack_profile_frame f "
-                   "on f.id = c.frame_id join stack_profile_mapping m on m.id = f.mapping")}
+                   "on f.id = c.frame_id join stack_profile_mapping m on m.id = f.mapping", *flags)}
         out = []
         for _, error, site in rows:
             stack, at = [], int(site)
@@ -165,13 +165,69 @@ class Unwind(Case):
                 compared += 1
         self.assertGreaterEqual(compared, 5, f"{theirs} {text[:500]}")
 
+    def record_with_perf(self, program, *args):
+        """perf.data of a program; 8 KiB of the stack, perf's default: a recording of all processors would lose half of it."""
+        data = self.dir / "perf.data"
+        subprocess.run(["perf", "record", "-q", "-F", "999", "-e", "cpu-clock:u", "--call-graph", "dwarf", "-o", data, "--", program, *args],
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return data
+
+    def addresses(self, data, *flags):
+        """The stacks of a perf.data, innermost first, as places in a page: what perf script says of an address, that of the file or that
+        of the process, has these bits in common; and why each ends."""
+        sites = {int(r[0]): (r[1], int(r[2]) + int(r[3]) - int(r[4]) & 0xfff) for r in self.query(
+            data, "select c.id, c.parent_id, f.rel_pc, m.start, m.exact_offset from stack_profile_callsite c join stack_profile_frame f "
+                  "on f.id = c.frame_id join stack_profile_mapping m on m.id = f.mapping", *flags)}
+        stacks, errors = [], []
+        for site, error in self.query(data, "select callsite_id, coalesce(unwind_error, '') from perf_sample order by ts, id", *flags):
+            stack = []
+            while site not in ("[NULL]", ""):
+                site, address = sites[int(site)]
+                stack.append(address)
+            stacks.append(stack)
+            errors.append(error)
+        return stacks, errors
+
+    @unittest.skipUnless(shutil.which("perf"), "needs perf (linux-perf)")
+    def test_copies_of_perf_are_unwound(self):
+        """--symbols auto unwinds what `perf record --call-graph dwarf` has copied, as perf script does; without it nothing is opened."""
+        data = self.record_with_perf(TRUTH, "1")
+        text = subprocess.run(["perf", "script", "--no-inline", "-F", "ip", "-i", data], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              text=True, check=True).stdout
+        theirs = [[int(line, 16) & 0xfff for line in block.split()] for block in text.split("\n\n") if block.strip()]
+        stacks, errors = self.addresses(data, "--symbols", "auto")
+        self.assertGreater(len(stacks), 300)
+        self.assertEqual(len(stacks), len(theirs))
+        same = sum(a == b for a, b in zip(stacks, theirs))
+        longer = sum(len(a) > len(b) and a[:len(b)] == b for a, b in zip(stacks, theirs))
+        print(f"{len(stacks)} stacks: {same} as perf's, {longer} reach further; {sum(e != '' for e in errors)} have an error")
+        self.assertGreater(same + longer, 0.98 * len(stacks))
+        self.assertLess(sum(e != "" for e in errors), 0.02 * len(stacks))
+        plain, errors = self.addresses(data)
+        self.assertEqual({len(s) for s in plain}, {1})
+        self.assertEqual(set(errors), {""})
+
+    @unittest.skipUnless(shutil.which("perf"), "needs perf (linux-perf)")
+    def test_another_file_in_its_place_is_not_believed(self):
+        """The program that lies there now is not the one that ran: its tables would make false stacks."""
+        program = self.dir / "program"
+        shutil.copy(TRUTH, program)
+        env = {**os.environ, "LD_LIBRARY_PATH": str(pathlib.Path(TRUTH_LIBRARY).resolve().parent)}
+        data = self.dir / "perf.data"
+        subprocess.run(["perf", "record", "-q", "-F", "999", "-e", "cpu-clock:u", "--call-graph", "dwarf", "-o", data, "--", program, "1"],
+                       check=True, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        program.unlink()
+        shutil.copy("/bin/true", program)
+        inside = "select count(*) from perf_sample s join stack_profile_callsite c on c.id = s.callsite_id join stack_profile_frame f on f.id = c.frame_id " \
+                 f"join stack_profile_mapping m on m.id = f.mapping where m.name = '{program}' and "
+        (leaves,), = self.query(data, inside + "c.depth = 0")
+        self.assertGreater(int(leaves), 300)
+        self.assertEqual(self.query(data, inside + "(c.depth > 0 or s.unwind_error is not 'invalid_elf')", "--symbols", "auto"), [["0"]])
+
     @unittest.skipUnless(shutil.which("perf"), "needs perf (linux-perf)")
     def test_perf_record_finds_the_same(self):
         _, truth, found, whole = self.check(TRUTH)
-        data = self.dir / "perf.data"
-        # 8 KiB of the stack, its default; a recording of all processors at this rate would lose half of it
-        subprocess.run(["perf", "record", "-q", "-F", "999", "-e", "cpu-clock:u", "--call-graph", "dwarf", "-o", data, "--", TRUTH,
-                        str(SECONDS)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        data = self.record_with_perf(TRUTH, str(SECONDS))
         text = subprocess.run(["perf", "script", "--no-inline", "-F", "ip,sym", "-i", data], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                               text=True, check=True).stdout
         theirs = [([line.split(None, 1)[1] if " " in line.strip() else "?" for line in block.splitlines()

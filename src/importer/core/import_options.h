@@ -12,6 +12,15 @@ enum import_clock_model {
     CLOCK_MODEL_LINEAR,     /* offset and drift with proven bounds */
 };
 
+/* A file of code that a recording names. */
+struct code_name {
+    const char *path;
+    const uint8_t *build_id;
+    size_t build_id_len; /* 0: not known */
+    uint64_t inode;      /* on the recorded machine, as `major` and `minor` of its device; 0: not known */
+    uint32_t major, minor;
+};
+
 struct import_options {
     bool full_sort;                  /* --full-sort */
     bool no_ftrace_raw;              /* --no-ftrace-raw: ftrace_event stays empty */
@@ -25,6 +34,10 @@ struct import_options {
     size_t n_file_clocks;
     const char *sync_reference; /* name of the host whose clock is kept; NULL: the one with the least total error */
     unsigned threads;           /* workers for decompression and tokenizing; 0: as many as useful */
+    /* Opens a file that unwind tables are read from, -1: it cannot be had. It must be the one that was recorded. NULL:
+     * stacks are not unwound from their copies. */
+    int (*open_code)(void *ctx, const struct code_name *name);
+    void *open_code_ctx;
     void (*progress)(void *ctx, uint64_t bytes_done, uint64_t bytes_total); /* may be NULL; total 0 when unknown */
     void *progress_ctx;
     /* What is being done: "reading" (bytes), "sorting" (events), "indexing" (0 of 0). May be NULL. */

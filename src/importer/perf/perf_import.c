@@ -1,5 +1,5 @@
 /* Imports a perf.data: its machine, clock and sessions, and walks its records. */
-#include "importer/perf/perf_internal.h"
+#include "importer/perf/perf_unwind.h"
 
 #include "importer/clock/clock_graph.h"
 #include "importer/core/metadata.h"
@@ -20,6 +20,7 @@ static void close_reader(void *self)
 {
     struct perf_import *p = self;
     perf_tracepoints_close(p->tracepoints);
+    perf_unwind_close(p);
     perf_spaces_free(&p->spaces);
     u64map_free(&p->counter_of);
     vec_free(&p->counters);
@@ -198,6 +199,7 @@ static int prepare(struct perf_import *p)
     describe_machine(p);
     add_sessions(p);
     perf_samples_open(p);
+    perf_unwind_open(p);
     perf_queue_open(p);
     return perf_tracepoints_open(p);
 }

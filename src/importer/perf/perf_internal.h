@@ -135,6 +135,7 @@ struct perf_import {
     bool has_kernel_map;
     bool has_switches;                    /* a tracepoint tells them */
     struct perf_tracepoints *tracepoints; /* NULL: none in the file */
+    struct perf_unwinder *unwinder;       /* NULL: stacks are not unwound (perf_unwind.h) */
 };
 
 /* The fields of a sample in their order. False when it is not all there. */
@@ -160,7 +161,7 @@ void perf_queue_close(struct perf_import *p); /* also where reading has failed; 
 void perf_samples_open(struct perf_import *p);
 /* perf_stack.c: the callsite of a sample, and of those whose stack in user space came later. */
 uint32_t perf_callsite(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s,
-                       const uint8_t *record, unsigned mode);
+                       const uint8_t *record, unsigned mode, strid *unwind_error);
 void perf_defer(struct perf_import *p, const struct perf_sample_record *s, unsigned mode, uint32_t sample);
 void perf_deferred_chain(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts);
 void perf_parse_sample(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts);

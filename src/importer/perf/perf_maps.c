@@ -1,6 +1,8 @@
 /* Address spaces. */
 #include "importer/perf/perf_maps.h"
 
+enum { MAX_INHERITED = 1 << 20 };
+
 struct perf_space *perf_space_of(struct perf_spaces *s, uint32_t pid)
 {
     bool added;
@@ -69,6 +71,32 @@ const struct perf_map *perf_space_find(const struct perf_space *s, uint64_t addr
 {
     size_t i = first_behind(s, address);
     return i < s->maps.n && s->maps.p[i].start <= address ? &s->maps.p[i] : NULL;
+}
+
+bool perf_space_inherit(struct perf_spaces *s, uint32_t child, uint32_t parent)
+{
+    struct perf_space *to = perf_space_of(s, child), *from = to ? perf_space_of(s, parent) : NULL;
+    to = from ? perf_space_of(s, child) : NULL; /* it may have moved */
+    if (!to || to == from || s->inherited + from->maps.n > MAX_INHERITED)
+        return to != NULL;
+    to->version++;
+    vec_clear(&to->maps);
+    if (!vec_reserve(&to->maps, from->maps.n))
+        return false;
+    if (from->maps.n)
+        memcpy(to->maps.p, from->maps.p, from->maps.n * sizeof *to->maps.p);
+    to->maps.n = from->maps.n;
+    s->inherited += from->maps.n;
+    return true;
+}
+
+void perf_space_clear(struct perf_spaces *s, uint32_t pid)
+{
+    struct perf_space *space = perf_space_of(s, pid);
+    if (!space)
+        return;
+    space->version++;
+    vec_clear(&space->maps);
 }
 
 void perf_spaces_free(struct perf_spaces *s)

@@ -27,6 +27,7 @@ struct perf_spaces {
     struct u64map by_pid; /* pid -> one of `list` */
     VEC(struct perf_space)
     list;
+    size_t inherited; /* maps that children were given */
     struct {
         uint32_t pid, at; /* its place in `list` + 1, 0: none yet */
     } recent[PERF_RECENT_SPACES];
@@ -37,6 +38,13 @@ struct perf_space *perf_space_of(struct perf_spaces *s, uint32_t pid);
 
 /* A file is mapped: older maps give way where they overlap. False when out of memory. */
 bool perf_space_map(struct perf_space *s, struct perf_map map);
+
+/* A process is born with what its parent has mapped, unless so much was handed on already that it is nobody's work.
+ * False when out of memory. */
+bool perf_space_inherit(struct perf_spaces *s, uint32_t child, uint32_t parent);
+
+/* A process begins another program: nothing is mapped. */
+void perf_space_clear(struct perf_spaces *s, uint32_t pid);
 
 /* What lies at an address, NULL when nothing does. */
 const struct perf_map *perf_space_find(const struct perf_space *s, uint64_t address);

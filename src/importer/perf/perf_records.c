@@ -129,7 +129,7 @@ static int next_rest(struct perf_file *f)
     if (f->part == f->plain_ends.n)
         return 0;
     size_t start = f->part ? f->plain_ends.p[f->part - 1] : 0, end = f->plain_ends.p[f->part++];
-    f->rest = slice_of(f->plain.p + start, end - start);
+    f->rest = end > start ? slice_of(f->plain.p + start, end - start) : slice_of(NULL, 0);
     return 1;
 }
 

@@ -155,6 +155,8 @@ void perf_parse_sample(struct perf_import *p, const struct perf_attr *a, const s
         stats_add(&p->im->st->stats, p->m->id, STAT_perf_samples_cpu_mode_unknown, 1);
         mode = 0;
     }
+    strid unwind_error = 0;
+    uint32_t callsite = perf_callsite(p, a, &s, r->bytes.p, mode, &unwind_error);
     struct sample sample = {
         .ts = ts,
         .source = p->source,
@@ -163,7 +165,8 @@ void perf_parse_sample(struct perf_import *p, const struct perf_attr *a, const s
         .async_context = COL_NULL,
         .cpu = s.where.has_cpu ? (int64_t)s.where.cpu : COL_NULL,
         .mode = p->modes[mode],
-        .callsite = perf_callsite(p, a, &s, r->bytes.p, mode),
+        .callsite = callsite,
+        .unwind_error = unwind_error,
         .session = p->first_session + (uint32_t)(a - p->file.attrs.p),
         .counter_set = set,
     };
@@ -174,8 +177,6 @@ void perf_parse_sample(struct perf_import *p, const struct perf_attr *a, const s
         perf_defer(p, &s, mode, row);
     if (s.has_cgroup)
         note_cgroup(p, &s, sample.upid);
-    if (s.stack.len) /* it is not unwound */
-        stats_add(&p->im->st->stats, p->m->id, STAT_perf_aux_ignored, 1);
     if (s.raw.len && p->tracepoints)
         perf_tracepoints_parse(p, a, &s, ts, utid);
 }

@@ -1,5 +1,5 @@
 /* Call stacks of samples: frames in the files that are mapped, callsites, and parts of stacks that come later. */
-#include "importer/perf/perf_internal.h"
+#include "importer/perf/perf_unwind.h"
 
 #include "base/hash.h"
 #include "importer/profiling/stack_profile.h"
@@ -160,11 +160,44 @@ static struct slice chain_of(const struct perf_import *p, const struct perf_attr
     return slice_of(record + a->layout.sample.ip, 8);
 }
 
+/* The callsite of a stack whose part in user space was unwound: its frames go in the place of those of the chain. */
+static uint32_t unwound_callsite(struct perf_import *p, struct slice chain, unsigned mode, uint32_t pid,
+                                 const struct unwind_frame *frames, size_t n)
+{
+    struct chain all;
+    size_t kept = 0;
+    uint32_t dummies = 0;
+    uint64_t back = !p->file.has_feature[PERF_FEATURE_SIMPLEPERF_META]; /* what callsite_of() takes away again */
+    all.n = 0;
+    read_chain(p, chain, mode, &all);
+    for (size_t i = 0; i < all.n; i++)
+        if (all.at[i].mode != MODE_USER)
+            all.at[kept++] = all.at[i];
+    for (size_t i = 0; i < n && kept < MAX_FRAMES; i++, kept++) {
+        all.at[kept].ip = perf_unwind_code(p, &frames[i]) + (kept ? back : 0);
+        all.at[kept].mode = MODE_USER;
+    }
+    all.n = kept;
+    uint32_t site = callsite_of(p, &all, pid, &dummies);
+    if (dummies)
+        stats_add(&p->im->st->stats, p->m->id, STAT_perf_dummy_mapping_used, dummies);
+    return site;
+}
+
 /* Samples of one place have the same chain, byte by byte, as long as no file was mapped since. */
 uint32_t perf_callsite(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s,
-                       const uint8_t *record, unsigned mode)
+                       const uint8_t *record, unsigned mode, strid *unwind_error)
 {
+    const struct unwind_frame *frames;
+    const char *error;
+    size_t n = perf_unwind(p, a, s, &frames, &error);
+    if (!n && s->stack.len)
+        stats_add(&p->im->st->stats, p->m->id, STAT_perf_aux_ignored, 1);
+    if (n && error)
+        *unwind_error = import_str(p->im, error);
     struct slice chain = chain_of(p, a, s, record, &mode);
+    if (n)
+        return unwound_callsite(p, chain, mode, s->where.pid, frames, n);
     if (!chain.len)
         return CALLSITE_NONE;
     uint64_t first = perf_load64(&p->file, chain.p), hash = chain.len == 8 ? first : hash_bytes(chain.p, chain.len);

@@ -1,5 +1,5 @@
 /* The records about threads, processes, mapped files, switches and losses. */
-#include "importer/perf/perf_internal.h"
+#include "importer/perf/perf_unwind.h"
 
 #include "importer/profiling/stack_profile.h"
 #include "importer/track/process_tracker.h"
@@ -9,6 +9,7 @@ enum {
     MODE_MASK = 7,
     MODE_KERNEL = 1,
     MODE_GUEST_KERNEL = 4,
+    MISC_COMM_EXEC = 1 << 13,
     MISC_SWITCH_OUT = 1 << 13,
     MISC_PREEMPTED = 1 << 14,
     MISC_HAS_BUILD_ID = 1 << 14,
@@ -36,6 +37,8 @@ static void comm(struct perf_import *p, const struct perf_attr *a, const struct 
     /* A rename while recording is as good as the names in switches; one without a time is how it was called before. */
     process_tracker_thread_name(t, utid, name, w.time ? THREAD_NAME_FTRACE : THREAD_NAME_OTHER);
     process_tracker_main_thread_name(t, utid, name);
+    if (p->unwinder && r->misc & MISC_COMM_EXEC)
+        perf_space_clear(&p->spaces, (uint32_t)pid);
 }
 
 static void fork_record(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts)
@@ -53,6 +56,8 @@ static void fork_record(struct perf_import *p, const struct perf_attr *a, const 
         process_tracker_associate_threads(t, process_tracker_start_thread(t, ts, tid), process_tracker_thread(t, ptid));
     else
         (void)process_tracker_start_process(t, ts, ptid, pid, 0, THREAD_NAME_OTHER);
+    if (p->unwinder && w.time && pid != ppid && !perf_space_inherit(&p->spaces, (uint32_t)pid, (uint32_t)ppid))
+        p->im->failed = true;
 }
 
 static void exit_record(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts)
@@ -83,6 +88,26 @@ static strid build_id(struct perf_import *p, uint32_t pid, struct slice name, st
     return own.len ? build_id_text(p->m, own) : 0;
 }
 
+/* Which file a MMAP2 maps: its build id, or device and inode. */
+static void read_identity(struct perf_import *p, struct dat_cursor *c, const struct perf_record *r,
+                          struct slice *build_id, struct perf_inode *inode)
+{
+    enum { BYTES = 24 };
+    struct slice bytes = dat_bytes(c, BYTES);
+    struct dat_cursor in = perf_cursor(&p->file, bytes);
+    if (bytes.len < BYTES)
+        return;
+    if (r->misc & MISC_HAS_BUILD_ID) {
+        uint32_t size = *bytes.p < BUILD_ID_BYTES ? *bytes.p : BUILD_ID_BYTES;
+        (void)dat_u32(&in);
+        *build_id = dat_bytes(&in, size);
+        return;
+    }
+    inode->major = dat_u32(&in);
+    inode->minor = dat_u32(&in);
+    inode->number = dat_u64(&in);
+}
+
 static void mmap_record(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts)
 {
     struct dat_cursor c = perf_body(&p->file, r);
@@ -91,14 +116,9 @@ static void mmap_record(struct perf_import *p, const struct perf_attr *a, const 
     (void)dat_u32(&c);
     uint64_t start = dat_u64(&c), len = dat_u64(&c), offset = dat_u64(&c);
     struct slice own = {0};
+    struct perf_inode file = {0};
     if (r->type == PERF_RECORD_MMAP2) {
-        struct dat_cursor inode = c;
-        (void)dat_bytes(&c, 24);
-        if (r->misc & MISC_HAS_BUILD_ID) {
-            uint32_t size = *inode.p < BUILD_ID_BYTES ? *inode.p : BUILD_ID_BYTES;
-            (void)dat_u32(&inode);
-            own = dat_bytes(&inode, size);
-        }
+        read_identity(p, &c, r, &own, &file);
         (void)dat_u64(&c); /* protection, flags */
     }
     if (c.bad) {
@@ -130,6 +150,7 @@ static void mmap_record(struct perf_import *p, const struct perf_attr *a, const 
     if (mapping == UINT32_MAX || mmap_record_insert(p->im->st, &m) == UINT32_MAX || !space ||
         !perf_space_map(space, map))
         p->im->failed = true;
+    perf_unwind_map(p, mapping, file);
 }
 
 /* Code that the kernel has made. That it is gone needs no word: what comes next to its place takes it. */
