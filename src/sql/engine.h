@@ -206,8 +206,9 @@ int engine_declare_vtab(sqlite3 *db, const char *schema);
 /* sqlite3_create_module_v2; the module's client data is the engine. */
 int engine_register_module(struct engine *e, const char *name, const sqlite3_module *module, struct error *err);
 
-/* FROM f(a, b): rows computed as a table at each call. Arguments are hidden columns _f_arg0, _f_arg1 ... behind the
- * result columns; constraints and ordering of the result columns are the generic ones. */
+/* FROM f(a, b): rows computed as a table at each call. Arguments are hidden columns _fn_arg0, _fn_arg1 ... behind the
+ * result columns, and behind those _auto_id, the row number; constraints and ordering of the result columns are the
+ * generic ones. */
 struct engine_table_function {
     const char *name;
     const struct table_def *def; /* result columns */

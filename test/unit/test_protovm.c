@@ -228,6 +228,19 @@ START_TEST(what_does_not_fit_is_counted)
 }
 END_TEST
 
+/* The state ends within a field, and the program, which has no instructions, does not look at it. */
+START_TEST(a_state_handed_on_damaged_is_counted)
+{
+    struct trace_fixture f;
+    trace_fixture_open(&f);
+    put(&f.w, "1{3:0 10:1 124{2{1{1:7 2:3}}}} 1{3:0 10:1 125{1{2'a' 3:64 4:3}}}");
+    put(&f.w, "1{3:1000 10:7 8:100}");
+    trace_fixture_load(&f);
+    ck_assert_int_eq(stats_get(&f.st.stats, 0, STAT_tokenizer_skipped_packets), 1);
+    trace_fixture_close(&f);
+}
+END_TEST
+
 Suite *protovm_suite(void);
 Suite *protovm_suite(void)
 {
@@ -237,6 +250,7 @@ Suite *protovm_suite(void)
     tcase_add_test(t, bounds);
     tcase_add_test(t, states_in_the_place_of_patches);
     tcase_add_test(t, what_does_not_fit_is_counted);
+    tcase_add_test(t, a_state_handed_on_damaged_is_counted);
     suite_add_tcase(s, t);
     return s;
 }

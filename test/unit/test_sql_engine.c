@@ -387,7 +387,7 @@ START_TEST(table_functions_compute_rows)
     ck_assert_str_eq(ask("select sum(square) from squares(5)"), "30");
     ck_assert_str_eq(ask("select n from squares(100) where square in (4, 49, 50) order by n desc"), "7 2");
     ck_assert_str_eq(ask("select m.id, s.square from machine m, squares(m.id + 2) s where s.n > 0"), "0|1 1|1 1|4");
-    ck_assert_str_eq(ask("select _squares_arg0 from squares(1)"), "1");
+    ck_assert_str_eq(ask("select _fn_arg0, _auto_id from squares(1)"), "1|0");
     ck_assert_ptr_null(ask_text("select * from squares(-1)", &err));
     ck_assert_ptr_nonnull(strstr(err.text, "no negative numbers"));
     ck_assert_ptr_null(ask_text("select * from squares", &err));

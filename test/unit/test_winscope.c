@@ -77,9 +77,11 @@ START_TEST(transitions_of_several_packets)
     PACKET(20, "96{1:1 4:300 9:450 12:2}");
     PACKET(30, "96{1:2 5:7}");
     PACKET(40, "96{1:3 8:7}");
+    PACKET(41, "96{1:4 4:20}");
+    PACKET(42, "96{1:4 4:30 9:70}");
     PACKET(50, "97{1{1:2 2'handler'} 1{1:3 2'other'}}");
     trace_fixture_load(&f);
-    ck_assert_uint_eq(ROWS(window_manager_shell_transitions), 3);
+    ck_assert_uint_eq(ROWS(window_manager_shell_transitions), 4);
     ck_assert_int_eq(GET(window_manager_shell_transitions, ts, 0), 200);
     ck_assert_int_eq(GET(window_manager_shell_transitions, duration_ns, 0), 150);
     ck_assert_str_eq(TEXT(window_manager_shell_transitions, status, 0), "played");
@@ -88,10 +90,12 @@ START_TEST(transitions_of_several_packets)
     ck_assert_ptr_nonnull(strstr(ARGS(window_manager_shell_transitions, arg_set_id, 0), "changes[0].layer_id=7"));
     ck_assert_str_eq(TEXT(window_manager_shell_transitions, status, 1), "merged");
     ck_assert_str_eq(TEXT(window_manager_shell_transitions, status, 2), "aborted");
+    ck_assert_int_eq(GET(window_manager_shell_transitions, ts, 3), 20); /* never sent: first dispatch */
+    ck_assert_int_eq(GET(window_manager_shell_transitions, duration_ns, 3), 40);
     ck_assert_uint_eq(ROWS(window_manager_shell_transition_participants), 1);
     ck_assert_int_eq(GET(window_manager_shell_transition_participants, flags, 0), COL_NULL);
     ck_assert_double_eq(REAL(winscope_rect, h, 0), 20);
-    ck_assert_uint_eq(ROWS(window_manager_shell_transition_protos), 4);
+    ck_assert_uint_eq(ROWS(window_manager_shell_transition_protos), 6);
     ck_assert_uint_eq(ROWS(window_manager_shell_transition_handlers), 2);
     ck_assert_str_eq(TEXT(window_manager_shell_transition_handlers, handler_name, 1), "other");
 }
@@ -228,7 +232,7 @@ START_TEST(layers_that_cover_others)
 {
     packet_begin(&f, 10);
     size_t snapshot = pb_begin(w, 93), layers;
-    put(w, "2'where' 7{1:1 2'panel' 3:0 4{1:100 2:200} 5{3:100 4:200}} 7{1:2 3:4294967295 4{1:10 2:20} 7:1}");
+    put(w, "2'where' 7{1:1 2'panel' 3:0 4{1:100 2:200} 5{3:100 4:200}} 7{1:2 3:4294967295 4{1:10 2:20} 7:1} 7{1:3}");
     layers = pb_begin(w, 3);
     layer("1:1 2'bottom' 10:0", 0, 0, 50, 50, 1);
     layer("1:2 2'top' 10:1 16:1", 0, 0, 60, 60, 1);
@@ -242,7 +246,8 @@ START_TEST(layers_that_cover_others)
     trace_fixture_load(&f);
     ck_assert_uint_eq(ROWS(surfaceflinger_layers_snapshot), 1);
     ck_assert_ptr_null(strstr(ARGS(surfaceflinger_layers_snapshot, arg_set_id, 0), "layers"));
-    ck_assert_uint_eq(ROWS(surfaceflinger_display), 2);
+    ck_assert_uint_eq(ROWS(surfaceflinger_display), 3);
+    ck_assert_int_eq(GET(surfaceflinger_display, is_on, 2), 1); /* no layer stack stands for 0 */
     ck_assert_int_eq(GET(surfaceflinger_display, is_on, 0), 1);
     ck_assert_int_eq(GET(surfaceflinger_display, is_on, 1), 0);
     ck_assert_int_eq(GET(surfaceflinger_display, is_virtual, 1), 1);
@@ -263,7 +268,7 @@ START_TEST(layers_that_cover_others)
     }
     ck_assert_int_eq(GET(surfaceflinger_layer, is_hidden_by_policy, 3), 1);
     ck_assert_int_eq(GET(surfaceflinger_layer, is_missing_z_parent, 5), 1);
-    ck_assert_int_eq(GET(surfaceflinger_layer, is_missing_z_parent, 0), 0);
+    ck_assert_int_eq(GET(surfaceflinger_layer, is_missing_z_parent, 0), COL_NULL);
     ck_assert_int_eq(GET(surfaceflinger_layer, layer_rect_id, 5), COL_NULL);
     uint32_t child = (uint32_t)GET(surfaceflinger_layer, layer_rect_id, 4),
              parent = (uint32_t)GET(surfaceflinger_layer, layer_rect_id, 3);
@@ -313,6 +318,7 @@ START_TEST(views_and_their_strings)
     put_float(14, 1);
     put_float(15, 1);
     pb_end(w, view);
+    put(w, "3{1:2 2:0 8:5 9:6} 3{1:3 2:0 8:5}"); /* scaled to nothing, but with a size; without a height */
     put(w, "1:1 2:2");
     pb_end(w, capture);
     pb_end(w, extensions);
@@ -320,10 +326,12 @@ START_TEST(views_and_their_strings)
     trace_fixture_load(&f);
     ck_assert_str_eq(TEXT(viewcapture, package_name, 0), "com.app");
     ck_assert_str_eq(ARGS(viewcapture, arg_set_id, 0), "package_name=com.app window_name=Main");
-    ck_assert_uint_eq(ROWS(viewcapture_view), 2);
+    ck_assert_uint_eq(ROWS(viewcapture_view), 4);
     ck_assert_str_eq(TEXT(viewcapture_view, class_name, 0), "View");
     ck_assert_int_eq(GET(viewcapture_view, is_visible, 0), 1);
     ck_assert_int_eq(GET(viewcapture_view, is_visible, 1), 0); /* visibility 4 */
+    ck_assert_int_eq(GET(viewcapture_view, is_visible, 2), 1);
+    ck_assert_int_eq(GET(viewcapture_view, is_visible, 3), 0);
     ck_assert_ptr_nonnull(
         strstr(ARGS(viewcapture_view, arg_set_id, 1), "class_name=STRING DE-INTERNING ERROR class_name_iid=99"));
     ck_assert_int_eq(GET(winscope_trace_rect, depth, 1), 4);

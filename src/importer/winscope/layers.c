@@ -54,7 +54,7 @@ static void add_display(struct snapshot *s, struct slice bytes, uint32_t index)
     struct winscope_machine *w = winscope_of(s->p);
     struct slice size = winscope_sub(bytes, DISPLAY_PROTO_SIZE),
                  transform = winscope_sub(bytes, DISPLAY_PROTO_TRANSFORM);
-    struct display d = {.stack = (uint32_t)winscope_number(bytes, DISPLAY_PROTO_LAYER_STACK, NO_STACK),
+    struct display d = {.stack = (uint32_t)winscope_number(bytes, DISPLAY_PROTO_LAYER_STACK, 0),
                         .rect = winscope_read_rect(winscope_sub(bytes, DISPLAY_PROTO_LAYER_STACK_SPACE_RECT)),
                         .size = {0, 0, (double)(int32_t)winscope_number(size, SIZE_PROTO_W, 0),
                                  (double)(int32_t)winscope_number(size, SIZE_PROTO_H, 0)},
@@ -298,7 +298,7 @@ static void write_layer(struct snapshot *s, const struct layer *k, int64_t layer
                                     .hwc_composition_type = signed_field(k->bytes, LAYER_PROTO_HWC_COMPOSITION_TYPE),
                                     .is_hidden_by_policy = k->flags & HIDDEN_FLAG || k->id == OFFSCREEN_ROOT,
                                     .z_order_relative_of = k->relative,
-                                    .is_missing_z_parent = missing,
+                                    .is_missing_z_parent = missing ? 1 : COL_NULL,
                                     .layer_rect_id = layer_rect,
                                     .input_rect_id = input});
 }

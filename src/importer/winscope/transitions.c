@@ -3,7 +3,7 @@
 
 struct transition {
     int64_t id;
-    int64_t send, dispatch, merge, shell_abort, wm_abort, finish, create;
+    int64_t send, dispatch, first_dispatch, merge, shell_abort, wm_abort, finish, create;
     int64_t start_transaction, finish_transaction, handler, type, flags;
     struct arg_list args; /* of all packets */
 };
@@ -37,7 +37,7 @@ static struct transition *transition_of(struct winscope_machine *w, int64_t id)
     if (added) {
         *at = t->list.n;
         struct transition k = {id,       COL_NULL, COL_NULL, COL_NULL, COL_NULL, COL_NULL, COL_NULL,
-                               COL_NULL, COL_NULL, COL_NULL, COL_NULL, COL_NULL, COL_NULL, {0}};
+                               COL_NULL, COL_NULL, COL_NULL, COL_NULL, COL_NULL, COL_NULL, COL_NULL, {0}};
         if (!vec_push(&t->list, k))
             return NULL;
     }
@@ -121,6 +121,8 @@ void shell_transition_parse(struct packet *p)
         for (size_t i = 0; i < sizeof values / sizeof *values; i++)
             if (values[i].field == f.id)
                 *values[i].value = pb_i64(&f);
+        if (f.id == SHELL_TRANSITION_DISPATCH_TIME_NS && k->first_dispatch == COL_NULL)
+            k->first_dispatch = k->dispatch;
         if (f.id == SHELL_TRANSITION_CHANGES)
             add_participant(p, id, pb_bytes(&f));
     }
@@ -153,9 +155,9 @@ static void write_transition(struct winscope_machine *w, struct transition *k)
     }
     window_manager_shell_transitions_insert(
         w->m->st,
-        &(struct window_manager_shell_transitions_row){.ts = k->send != COL_NULL       ? k->send
-                                                             : k->dispatch != COL_NULL ? k->dispatch
-                                                                                       : 0,
+        &(struct window_manager_shell_transitions_row){.ts = k->send != COL_NULL             ? k->send
+                                                             : k->first_dispatch != COL_NULL ? k->first_dispatch
+                                                                                             : 0,
                                                        .transition_id = k->id,
                                                        .arg_set_id = args_intern(&w->m->st->args, k->args.p, k->args.n),
                                                        .transition_type = as_unsigned(k->type),

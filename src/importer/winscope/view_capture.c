@@ -19,6 +19,7 @@ struct view { /* what its children need to know */
     struct winscope_box rect;
     double scroll_x, scroll_y, scale_x, scale_y;
     bool shown; /* it and everything around it */
+    bool empty; /* it has no size of its own */
     unsigned depth;
 };
 
@@ -79,6 +80,7 @@ static struct view place_view(struct slice bytes, const struct view *parent)
                      .scale_y = parent->scale_y * scale_y,
                      .depth = root ? 0 : parent->depth + 1,
                      .shown = parent->shown && winscope_number(bytes, VIEW_CAPTURE_VIEW_VISIBILITY, 0) == 0};
+    v.empty = width <= 0 || height <= 0;
     double x = int_of(bytes, VIEW_CAPTURE_VIEW_LEFT) + real_of(bytes, VIEW_CAPTURE_VIEW_TRANSLATION_X, 0),
            y = int_of(bytes, VIEW_CAPTURE_VIEW_TOP) + real_of(bytes, VIEW_CAPTURE_VIEW_TRANSLATION_Y, 0);
     v.rect.x = parent->rect.x - parent->scroll_x + x * parent->scale_x + width * (parent->scale_x - v.scale_x) / 2;
@@ -102,7 +104,7 @@ static void add_view(struct capture *k, struct slice bytes)
         p->m->im->failed = true;
         return;
     }
-    bool visible = v.shown && v.rect.w > 0 && v.rect.h > 0;
+    bool visible = v.shown && !v.empty;
     uint32_t rect = winscope_trace_rect_insert(
         st, &(struct winscope_trace_rect_row){.rect_id = winscope_rect_row(w, v.rect),
                                               .group_id = 0,

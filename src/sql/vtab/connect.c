@@ -28,15 +28,15 @@ static char *schema_text(const struct vtab_source *src, int16_t *at)
         append_column(s, c->name, type_names[c->type], (c->flags & COL_HIDDEN) != 0);
         at[n++] = (int16_t)i;
     }
+    for (int i = 0; src->function && i < src->function->n_args; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "_fn_arg%d", i);
+        append_column(s, name, "", true);
+        at[n++] = (int16_t)(VTAB_ARG - i);
+    }
     if (src->auto_id) {
         append_column(s, "_auto_id", "INTEGER", true);
         at[n++] = VTAB_ROW;
-    }
-    for (int i = 0; src->function && i < src->function->n_args; i++) {
-        char name[96];
-        snprintf(name, sizeof name, "_%s_arg%d", src->function->name, i);
-        append_column(s, name, "", true);
-        at[n++] = (int16_t)(VTAB_ARG - i);
     }
     sqlite3_str_appendall(s, ")");
     return sqlite3_str_finish(s);
@@ -59,7 +59,8 @@ const char *vtab_column_name(const struct vtab *v, uint32_t i, bool *hidden)
         return src->def->columns[i].name;
     }
     *hidden = true;
-    return src->auto_id && i == src->def->n_columns ? "_auto_id" : "";
+    uint32_t n_args = src->function ? (uint32_t)src->function->n_args : 0;
+    return src->auto_id && i == src->def->n_columns + n_args ? "_auto_id" : "";
 }
 
 static void source_unref(struct vtab_source *src)
@@ -185,6 +186,7 @@ int vtab_register_function(struct engine *e, const struct engine_table_function 
     if (src) {
         src->function = fn;
         src->implicit_id = fn->row_ids;
+        src->auto_id = !fn->row_ids;
     }
     return register_source(e, fn->name, src, err);
 }

@@ -19,4 +19,5 @@ CREATE PERFETTO TABLE _device_curves_1d(
   -- What it draws in idle state 1, in mW.
   idle1 DOUBLE
 ) AS
-SELECT '' AS device, 0 AS policy, 0 AS freq_khz, 0.0 AS static, 0.0 AS active, 0.0 AS idle0, 0.0 AS idle1 WHERE 0;
+SELECT device, policy, freq_khz, static, active, idle0, idle1
+FROM __intrinsic_wattson_curves_cpu_1d;

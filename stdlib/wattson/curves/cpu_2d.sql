@@ -25,4 +25,5 @@ CREATE PERFETTO TABLE _device_curves_2d(
   -- What the interconnect draws, in mW.
   interconnect DOUBLE
 ) AS
-SELECT '' AS device, 0 AS policy, 0 AS freq_khz, 0 AS dep_policy, 0 AS dep_freq, 0.0 AS static, 0.0 AS active, 0.0 AS idle0, 0.0 AS idle1, 0.0 AS interconnect WHERE 0;
+SELECT device, policy, freq_khz, dep_policy, dep_freq, static, active, idle0, idle1, interconnect
+FROM __intrinsic_wattson_curves_cpu_2d;

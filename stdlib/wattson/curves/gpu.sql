@@ -15,4 +15,5 @@ CREATE PERFETTO TABLE _gpu_device_curves(
   -- What it draws in power state 2, in mW.
   idle2 DOUBLE
 ) AS
-SELECT '' AS device, 0 AS freq_khz, 0.0 AS active, 0.0 AS idle1, 0.0 AS idle2 WHERE 0;
+SELECT device, freq_khz, active, idle1, idle2
+FROM __intrinsic_wattson_curves_gpu;

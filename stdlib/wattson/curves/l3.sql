@@ -17,4 +17,5 @@ CREATE PERFETTO TABLE _device_curves_l3(
   -- What an access to memory costs, in units of 1e-6 kW ns.
   l3_miss DOUBLE
 ) AS
-SELECT '' AS device, 0 AS freq_khz, 0 AS dep_policy, 0 AS dep_freq, 0.0 AS l3_hit, 0.0 AS l3_miss WHERE 0;
+SELECT device, freq_khz, dep_policy, dep_freq, l3_hit, l3_miss
+FROM __intrinsic_wattson_curves_l3;

@@ -15,4 +15,5 @@ CREATE PERFETTO TABLE _tpu_device_curves(
   -- What it draws while it works, in mW.
   active DOUBLE
 ) AS
-SELECT '' AS device, 0 AS cluster, 0 AS requests, 0 AS freq, 0.0 AS active WHERE 0;
+SELECT device, cluster, requests, freq, active
+FROM __intrinsic_wattson_curves_tpu;
