@@ -322,6 +322,30 @@ static bool add_value_items(struct reader *r)
     return true;
 }
 
+enum { MANY_GROUPS = 16 /* times as many as are asked for */ };
+
+/* Groups that SQLite makes one by one, as the rows of a table come: it reads no more of them than LIMIT asks for. */
+static bool stops_after_groups(const struct reader *r)
+{
+    const struct query_plan *p = r->plan;
+    const struct plan_expr *x = p->grouped && p->n_keys ? p->keys[0] : NULL;
+    int parent = p->limit >= 0 ? loops_parent(r) : -1;
+    if (!x || parent < 0 || p->having || p->n_windows || x->op != X_COLUMN || x->source >= p->n_sources ||
+        !p->sources[x->source].table.name)
+        return false;
+    const struct table *t = p->sources[x->source].table.table;
+    if (p->limit > t->n_rows || p->offset > t->n_rows || p->limit + p->offset > t->n_rows / MANY_GROUPS)
+        return false;
+    if (x->column != VTAB_ROW) {
+        const struct column *c = &t->columns[x->column];
+        uint64_t width = c->min > c->max ? 0 : (uint64_t)c->max - (uint64_t)c->min;
+        if (!c->sorted || c->type == COL_STR || width / MANY_GROUPS < (uint64_t)(p->limit + p->offset))
+            return false;
+    }
+    return !loops_say(r->loops, parent, "USE TEMP B-TREE FOR GROUP BY") &&
+           !loops_say(r->loops, parent, "USE TEMP B-TREE FOR ORDER BY");
+}
+
 static bool read_core(struct reader *r, const struct sql_select *s)
 {
     struct query_plan *p = r->plan;
@@ -364,7 +388,7 @@ static bool read_core(struct reader *r, const struct sql_select *s)
     plan_settle_distinct(r);
     if (queries && is_small(r))
         return false;
-    return plan_lift(p) && plan_steps(p) && plan_settle_extreme(p) && plan_settle_order(r);
+    return plan_lift(p) && plan_steps(p) && plan_settle_extreme(p) && plan_settle_order(r) && !stops_after_groups(r);
 }
 
 /* ---- by keys ---- */

@@ -491,11 +491,14 @@ int join_run(struct run *r, struct sink *sink)
     if (open_steps(j)) {
         uint32_t n, *rows = j->steps[0].out[first->source];
         scan_open(r, first, &scan);
-        while (!j->enough && scan_next(r, &scan, first->source, rows, &n)) {
+        for (uint32_t at = 1; at < r->plan->n_steps; at++)
+            narrow_scan(r, &scan, first, &r->plan->steps[at], &j->steps[at].index);
+        while (!j->enough && !r->rc && scan_next(r, &scan, first->source, rows, &n)) {
             struct batch b = {.n = n};
             b.rows[first->source] = rows;
             hand_on(j, 0, &b);
         }
+        scan_close(&scan);
         for (uint32_t at = 1; at < r->plan->n_steps && !r->rc && !j->enough; at++)
             flush(j, at);
     }

@@ -11,11 +11,14 @@ struct scan {
     struct plan_expr *others[PLAN_MAX_TESTS]; /* tests that the scan does not know */
     uint32_t n_others;
     uint32_t lo, hi;
+    uint32_t *rows; /* those to be looked at, ascending; NULL: all of [lo, hi) */
+    uint32_t n_rows, at;
 };
 
 void scan_open(struct run *r, const struct plan_step *step, struct scan *s);
 /* The rows of the next chunk that pass, in `rows` (BATCH of them, and some room); false at the end. */
 bool scan_next(struct run *r, struct scan *s, uint8_t source, uint32_t *rows, uint32_t *n);
+void scan_close(struct scan *s);
 
 /* The rows of a source by key: rows of one key are chained, ascending. Most of the time goes into waiting for memory,
  * so a slot holds a part of the hash beside the place, and the keys of a place lie side by side. */
@@ -71,5 +74,9 @@ void range_index_find_rows(const struct run *r, const struct plan_step *s, const
                            uint32_t *lo, uint32_t *hi);
 
 bool run_alloc_rows(struct run *r, uint32_t **out, uint64_t n);
+
+/* Narrows the scan of the first step to the rows that a later step can join, when it knows few keys: narrow.c. */
+void narrow_scan(struct run *r, struct scan *scan, const struct plan_step *first, const struct plan_step *later,
+                 const struct key_index *h);
 
 #endif

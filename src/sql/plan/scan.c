@@ -1,6 +1,8 @@
 /* Scans of tables: conditions on packed columns are tested without unpacking, ranges of sorted ones are searched. */
 #include "sql/plan/join_private.h"
 
+#include <string.h>
+
 /* column OP constant as a test of packed values; false: it is to be computed. */
 static bool push_down(struct run *r, struct scan *s, const struct table *t, const struct plan_expr *x)
 {
@@ -76,20 +78,34 @@ void scan_open(struct run *r, const struct plan_step *step, struct scan *s)
     }
 }
 
+static uint32_t next_chunk(struct run *r, struct scan *s, uint8_t source, uint32_t *rows)
+{
+    uint32_t hi = (s->lo | COL_CHUNK_MASK) + 1, n;
+    hi = hi > s->hi ? s->hi : hi;
+    n = hi - s->lo;
+    if (s->n_tests)
+        n = scan_chunk(r->tables[source], s->tests, s->n_tests, s->lo, hi, rows);
+    else
+        for (uint32_t i = 0; i < n; i++)
+            rows[i] = s->lo + i;
+    s->lo = hi;
+    return n;
+}
+
+static uint32_t next_listed(struct run *r, struct scan *s, uint8_t source, uint32_t *rows)
+{
+    uint32_t n = s->n_rows - s->at < BATCH ? s->n_rows - s->at : BATCH;
+    memcpy(rows, s->rows + s->at, n * sizeof *rows);
+    s->at += n;
+    return s->n_tests ? scan_rows(r->tables[source], s->tests, s->n_tests, rows, n) : n;
+}
+
 bool scan_next(struct run *r, struct scan *s, uint8_t source, uint32_t *rows, uint32_t *n)
 {
     uint32_t keep[BATCH];
-    if (s->lo >= s->hi || run_stopped(r))
+    if ((s->rows ? s->at >= s->n_rows : s->lo >= s->hi) || run_stopped(r))
         return false;
-    uint32_t hi = (s->lo | COL_CHUNK_MASK) + 1;
-    hi = hi > s->hi ? s->hi : hi;
-    *n = hi - s->lo;
-    if (s->n_tests)
-        *n = scan_chunk(r->tables[source], s->tests, s->n_tests, s->lo, hi, rows);
-    else
-        for (uint32_t i = 0; i < *n; i++)
-            rows[i] = s->lo + i;
-    s->lo = hi;
+    *n = s->rows ? next_listed(r, s, source, rows) : next_chunk(r, s, source, rows);
     if (s->n_others && *n) {
         struct batch b = {.n = *n, .serial = ++r->serial};
         b.rows[source] = rows;
@@ -98,4 +114,16 @@ bool scan_next(struct run *r, struct scan *s, uint8_t source, uint32_t *rows, ui
             rows[i] = rows[keep[i]];
     }
     return !r->rc;
+}
+
+void scan_close(struct scan *s)
+{
+    for (uint32_t i = 0; i < s->n_tests; i++)
+        if (s->tests[i].kind == TEST_SET) {
+            mem_free(s->tests[i].set);
+            mem_free(s->tests[i].bits);
+        }
+    mem_free(s->rows);
+    s->rows = NULL;
+    s->n_tests = 0;
 }

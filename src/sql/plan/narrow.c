@@ -1,0 +1,126 @@
+/* Which rows of the first table are worth looking at: `thread_state JOIN thread USING (utid) WHERE thread.tid = 12` knows
+ * the few utids that can be joined before a row of the states is read. Those rows come from the index of the column
+ * where there is one, or where as many scans have passed as make one worth it; else the scan tests for them. */
+#include "sql/plan/join_private.h"
+#include "sql/vtab/vtab.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LEAST_ROWS = 2 * BATCH, /* of a scan */
+    MOST_KEYS = 4096,
+    WIDEST = 1 << 20,  /* keys that a byte each tells apart */
+    KEYS_OF_COLUMN = 8 /* a column has that many times as many values, going by the least and the greatest */
+};
+
+static int by_word(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The keys of a step, ascending, each once. */
+static uint32_t list_keys(const struct plan_step *s, const struct key_index *h, uint32_t n_rows, int64_t *out)
+{
+    uint32_t n = 0, kept = 0;
+    if (s->by_row) {
+        for (uint32_t row = 0; row < n_rows && n < h->n; row++)
+            if (h->passes[row])
+                out[n++] = row;
+        return n;
+    }
+    memcpy(out, h->keys, h->n * sizeof *out);
+    qsort(out, h->n, sizeof *out, by_word);
+    for (uint32_t i = 0; i < h->n; i++)
+        if (!i || out[i] != out[i - 1])
+            out[kept++] = out[i];
+    return kept;
+}
+
+/* The rows of the keys from an index, ascending. False: there is none, or it is not worth it. */
+static bool rows_by_index(struct run *r, struct scan *scan, const char *name, const struct table *t, uint32_t column,
+                          const int64_t *keys, uint32_t n_keys)
+{
+    const struct engine_known_table *known = name ? engine_find_known(r->e, name) : NULL;
+    const struct column_index *x = NULL;
+    const uint32_t *rows;
+    uint64_t total = 0;
+    uint32_t n = 0, scanned = scan->hi - scan->lo;
+    if (known && known->vtab && known->table == t)
+        x = index_peek(known->vtab, t, column);
+    if (known && known->vtab && known->table == t && !x && index_is_due(known->vtab, t, column, scanned))
+        x = index_get(known->vtab, t, column);
+    for (uint32_t k = 0; x && k < n_keys; k++)
+        total += index_find(x, t, column, keys[k], &rows);
+    if (!x || total > scanned / KEYS_OF_COLUMN || !run_alloc_rows(r, &scan->rows, total))
+        return false;
+    for (uint32_t k = 0; k < n_keys; k++)
+        for (uint32_t i = 0, found = index_find(x, t, column, keys[k], &rows); i < found && n < total; i++)
+            if (rows[i] >= scan->lo && rows[i] < scan->hi)
+                scan->rows[n++] = rows[i];
+    scan->n_rows = n;
+    if (n_keys > 1 && !order_ascending(scan->rows, n, engine_stop(r->e)))
+        r->rc = engine_gave_up(r->e);
+    return true;
+}
+
+/* Adds a test for the keys, which it takes; false when there is no memory. */
+static bool test_keys(struct scan *scan, const struct table *t, int16_t column, int64_t *keys, uint32_t n)
+{
+    struct test *test = &scan->tests[scan->n_tests];
+    uint64_t width = (uint64_t)keys[n - 1] - (uint64_t)keys[0];
+    *test = (struct test){.kind = n == 1 ? TEST_RANGE : TEST_SET,
+                          .column = column,
+                          .type = t->columns[column].type,
+                          .lo = keys[0],
+                          .hi = keys[n - 1]};
+    scan->n_tests++;
+    if (n == 1) {
+        mem_free(keys);
+        return true;
+    }
+    test->set = keys;
+    test->n_set = n;
+    if (width >= WIDEST)
+        return true;
+    test->bits = mem_zalloc(width + 1);
+    for (uint32_t i = 0; test->bits && i < n; i++)
+        test->bits[keys[i] - keys[0]] = 1;
+    return test->bits != NULL;
+}
+
+/* Are the keys of that step known, few, and those of a column of the scan? */
+static bool suits(const struct run *r, const struct scan *scan, const struct plan_step *first,
+                  const struct plan_step *later, const struct key_index *h)
+{
+    const struct plan_expr *x = later->n_keys == 1 ? later->keys[0] : NULL;
+    bool known = later->by_row ? h->passes != NULL : !later->by_sorted && h->keys;
+    if (!x || !known || x->op != X_COLUMN || x->source != first->source || x->column < 0 || x->type != PLAN_INT ||
+        r->plan->sources[later->source].left || scan->rows || scan->n_tests == PLAN_MAX_TESTS || !h->n ||
+        h->n > MOST_KEYS || scan->hi < scan->lo || scan->hi - scan->lo < LEAST_ROWS)
+        return false;
+    const struct column *c = &r->tables[first->source]->columns[x->column];
+    uint64_t width = c->min > c->max ? 0 : (uint64_t)c->max - (uint64_t)c->min;
+    return c->type != COL_STR && c->type != COL_F64 && (uint64_t)h->n * KEYS_OF_COLUMN <= width;
+}
+
+void narrow_scan(struct run *r, struct scan *scan, const struct plan_step *first, const struct plan_step *later,
+                 const struct key_index *h)
+{
+    const struct table *t = r->tables[first->source];
+    if (r->rc || !suits(r, scan, first, later, h))
+        return;
+    int16_t column = later->keys[0]->column;
+    int64_t *keys = mem_alloc(((size_t)h->n + 1) * sizeof *keys);
+    uint32_t n = keys ? list_keys(later, h, r->tables[later->source]->n_rows, keys) : 0;
+    if (!n) {
+        r->rc = keys ? r->rc : SQLITE_NOMEM;
+        mem_free(keys);
+    } else if (rows_by_index(r, scan, r->plan->sources[first->source].table.name, t, (uint32_t)column, keys, n) ||
+               r->rc) {
+        mem_free(keys);
+    } else if (!test_keys(scan, t, column, keys, n)) {
+        r->rc = SQLITE_NOMEM;
+    }
+}
