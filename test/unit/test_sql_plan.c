@@ -1145,10 +1145,12 @@ START_TEST(joins_with_few_keys)
 {
     static const char *const statements[] = {
         "SELECT s.ts, s.dur, t.name FROM v_slice s JOIN v_thread t ON t.id = s.track_id WHERE t.tid = 7",
-        "SELECT s.id, s.name FROM v_slice s JOIN v_thread t ON t.id = s.parent_id WHERE t.id IN (5, 11, 2) AND s.dur > 3",
+        "SELECT s.id, s.name FROM v_slice s JOIN v_thread t ON t.id = s.parent_id WHERE t.id IN (5, 11, 2) AND s.dur > "
+        "3",
         "SELECT s.name, count(*), sum(s.depth) FROM v_slice s JOIN v_thread t ON t.id = s.parent_id AND t.upid = 3 "
         "GROUP BY 1",
-        "SELECT s.id, v.column2 FROM v_slice s JOIN (VALUES (3, 'a'), (700, 'b'), (NULL, 'c'), (3, 'd')) v ON v.column1 = "
+        "SELECT s.id, v.column2 FROM v_slice s JOIN (VALUES (3, 'a'), (700, 'b'), (NULL, 'c'), (3, 'd')) v ON "
+        "v.column1 = "
         "s.parent_id",
         "SELECT s.id, v.n FROM v_slice s LEFT JOIN (SELECT 3 AS k, 'a' AS n UNION ALL SELECT 9, 'b') v ON v.k = "
         "s.parent_id",
@@ -1156,23 +1158,24 @@ START_TEST(joins_with_few_keys)
     struct mirror m;
     struct engine_result r;
     struct error err = {0};
-    const struct engine_known_table *slices;
     mirror_open(&m, 99, 20000);
-    slices = engine_find_known(m.e, "__intrinsic_slice");
-    ck_assert(slices && slices->vtab);
+    const struct engine_known_table *slices = engine_find_known(m.e, "__intrinsic_slice");
     uint32_t column = 0;
+    ck_assert(slices && slices->vtab);
     while (strcmp(slices->table->def->columns[column].name, "parent_id") != 0)
         column++;
     for (int i = 0; i < 6; i++) {
         ck_assert_msg(engine_query(m.e, "test", slice_str(statements[2]), &r, NULL, &err) == 0, "%s", err.text);
         ck_assert_int_ge(engine_result_next(&r, &err), 0);
         engine_result_close(&r);
-        for (size_t k = 0; i == 0 && k < 2 * sizeof statements / sizeof *statements; k++) /* without the index */
-            ck_assert_msg(k / 2 > 2 || mirror_compare_planner(&m, statements[k / 2]), "no plan: %s", statements[k / 2]);
     }
     ck_assert_ptr_nonnull(index_peek(slices->vtab, slices->table, column));
     for (size_t k = 0; k < sizeof statements / sizeof *statements; k++)
         mirror_compare_planner(&m, statements[k]);
+    mirror_close(&m);
+    mirror_open(&m, 99, 20000); /* the same without the index, at first */
+    for (size_t k = 0; k < sizeof statements / sizeof *statements; k++)
+        ck_assert_msg(mirror_compare_planner(&m, statements[k]), "no plan: %s", statements[k]);
     mirror_close(&m);
 }
 END_TEST
@@ -1180,11 +1183,13 @@ END_TEST
 /* SQLite makes these groups one by one, and ends with the last that is asked for. */
 START_TEST(first_groups_are_left_to_sqlite)
 {
-    static const char *const left[] = {
-        "SELECT s.id, count(*), max(c.value) FROM v_slice s JOIN v_counter c ON c.track_id = s.track_id GROUP BY s.id LIMIT 5",
-        "SELECT s.id, max(c.value) FROM v_slice s LEFT JOIN v_counter c ON c.track_id = s.depth GROUP BY s.id ORDER BY s.id LIMIT 9"};
+    static const char *const left[] = {"SELECT s.id, count(*), max(c.value) FROM v_slice s JOIN v_counter c ON "
+                                       "c.track_id = s.track_id GROUP BY s.id LIMIT 5",
+                                       "SELECT s.id, max(c.value) FROM v_slice s LEFT JOIN v_counter c ON c.track_id = "
+                                       "s.depth GROUP BY s.id ORDER BY s.id LIMIT 9"};
     static const char *const planned[] = {
-        "SELECT s.id, count(*) AS n FROM v_slice s JOIN v_counter c ON c.track_id = s.track_id GROUP BY s.id ORDER BY n DESC, s.id LIMIT 5",
+        "SELECT s.id, count(*) AS n FROM v_slice s JOIN v_counter c ON c.track_id = s.track_id GROUP BY s.id ORDER BY "
+        "n DESC, s.id LIMIT 5",
         "SELECT s.id, count(*) FROM v_slice s JOIN v_counter c ON c.track_id = s.track_id GROUP BY s.id LIMIT 2000",
         "SELECT name, count(*) FROM v_slice GROUP BY name LIMIT 2"};
     struct mirror m;

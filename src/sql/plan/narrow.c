@@ -1,6 +1,7 @@
-/* Which rows of the first table are worth looking at: `thread_state JOIN thread USING (utid) WHERE thread.tid = 12` knows
- * the few utids that can be joined before a row of the states is read. Those rows come from the index of the column
- * where there is one, or where as many scans have passed as make one worth it; else the scan tests for them. */
+/* Which rows of the first table are worth looking at: `thread_state JOIN thread USING (utid) WHERE thread.tid = 12`
+ * knows the few utids that can be joined before a row of the states is read. Those rows come from the index of the
+ * column where there is one, or where as many scans have passed as make one worth it; else the scan tests for them,
+ * where they are numbers of rows. */
 #include "sql/plan/join_private.h"
 #include "sql/vtab/vtab.h"
 
@@ -118,7 +119,7 @@ void narrow_scan(struct run *r, struct scan *scan, const struct plan_step *first
         r->rc = keys ? r->rc : SQLITE_NOMEM;
         mem_free(keys);
     } else if (rows_by_index(r, scan, r->plan->sources[first->source].table.name, t, (uint32_t)column, keys, n) ||
-               r->rc) {
+               r->rc || !later->by_row) { /* to look a key up takes less than to test for several */
         mem_free(keys);
     } else if (!test_keys(scan, t, column, keys, n)) {
         r->rc = SQLITE_NOMEM;
