@@ -269,6 +269,56 @@ void col_blocks_unpack(const void *codes, int64_t base, int64_t null, uint32_t a
     }
 }
 
+VECTORISED static void keep_u8(const uint8_t *v, uint32_t n, uint8_t lo, uint8_t span, uint8_t *mask)
+{
+    for (uint32_t i = 0; i < n; i++)
+        mask[i] &= (uint8_t)((uint8_t)(v[i] - lo) <= span);
+}
+
+VECTORISED static void keep_words(const int64_t *v, uint32_t n, int64_t lo, int64_t hi, uint8_t *mask)
+{
+    for (uint32_t i = 0; i < n; i++)
+        mask[i] &= (uint8_t)((v[i] >= lo) & (v[i] <= hi));
+}
+
+/* The codes of n rows of a block from `at` on, of which some may be in [lo, hi]. */
+static void keep_codes(const uint8_t *p, unsigned bits, uint32_t at, uint32_t n, uint64_t lo, uint64_t hi,
+                       uint8_t *mask)
+{
+    uint8_t codes[COL_BLOCK_ROWS];
+    int64_t words[COL_BLOCK_ROWS];
+    if (bits == 8) {
+        keep_u8(p + at, n, (uint8_t)lo, (uint8_t)(hi - lo), mask);
+    } else if (bits < 8 && !(at & 7)) {
+        spread_bytes(p + (size_t)(at >> 3) * bits, bits, (n + 7) & ~7u, codes);
+        keep_u8(codes, n, (uint8_t)lo, (uint8_t)(hi - lo), mask);
+    } else {
+        unpack_bits(p, bits, at, n, 0, words);
+        keep_words(words, n, (int64_t)lo, (int64_t)hi, mask);
+    }
+}
+
+void col_blocks_range(const void *codes, uint64_t lo, uint64_t hi, uint32_t at, uint32_t n, uint8_t *mask)
+{
+    while (n) {
+        const struct col_block *b = (const struct col_block *)codes + (at >> COL_BLOCK_SHIFT);
+        const uint8_t *p = (const uint8_t *)codes + COL_BLOCKS * sizeof *b + (size_t)b->at * COL_BLOCK_UNIT;
+        uint32_t first = at & (COL_BLOCK_ROWS - 1), take = COL_BLOCK_ROWS - first < n ? COL_BLOCK_ROWS - first : n;
+        uint64_t highest = (1ull << b->bits) - 1; /* code that is no NULL */
+        bool empty = b->nulls && !highest;
+        highest -= b->nulls && highest;
+        if (empty || lo > hi || hi < b->base || lo > b->base + highest) {
+            memset(mask, 0, take);
+        } else if (b->nulls || lo > b->base || hi < b->base + highest) {
+            uint64_t from = lo > b->base ? lo - b->base : 0, to = hi - b->base < highest ? hi - b->base : highest;
+            keep_codes(p, b->bits, first, take, from, to, mask);
+        }
+        at += take;
+        mask += take;
+        n -= take;
+    }
+}
+
 bool col_blocks_check(const void *codes, size_t len, uint32_t n_rows, uint64_t span, bool *nulls)
 {
     const struct col_block *blocks = codes;

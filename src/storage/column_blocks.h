@@ -53,6 +53,10 @@ size_t col_blocks_pack_codes(const void *codes, unsigned width, bool nullable, s
 /* Rows [at, at + n) of a chunk. */
 void col_blocks_unpack(const void *codes, int64_t base, int64_t null, uint32_t at, uint32_t n, int64_t *out);
 
+/* Clears the mask of those rows of [at, at + n) whose value, counted from the chunk's base, is not in [lo, hi], or
+ * NULL. A block whose least value and number of bits decide is not read. */
+void col_blocks_range(const void *codes, uint64_t lo, uint64_t hi, uint32_t at, uint32_t n, uint8_t *mask);
+
 /* Whether codes of `len` bytes name no places outside of them and no value above base + span; *nulls: some are NULL. */
 bool col_blocks_check(const void *codes, size_t len, uint32_t n_rows, uint64_t span, bool *nulls);
 

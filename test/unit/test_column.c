@@ -580,6 +580,54 @@ START_TEST(blocks_of_bits_come_back)
 }
 END_TEST
 
+/* A range of values leaves the rows of a chunk that it would leave of its words, whatever was left before. */
+START_TEST(blocks_are_tested_for_ranges)
+{
+    static int64_t v[COL_CHUNK_ROWS];
+    static uint8_t codes[COL_BLOCKS_MAX_BYTES + COL_BLOCKS_SLACK] __attribute__((aligned(8)));
+    static uint8_t mask[COL_CHUNK_ROWS], before[COL_CHUNK_ROWS];
+    unsigned bits = (unsigned)_i;
+    uint64_t most = (1ull << bits) - 1;
+    seed_state = 55 + bits;
+    for (int round = 0; round < 60; round++) {
+        bool rises = round % 3 == 0, nulls = round & 1;
+        for (uint32_t i = 0; i < COL_CHUNK_ROWS; i++) {
+            uint64_t x = rises ? (most * i) >> 12 : draw() & most;
+            bool null = i && nulls && (draw() % 5 == 0 || i >> COL_BLOCK_SHIFT == 9);
+            v[i] = null ? COL_NULL : i ? (int64_t)x : 0;
+        }
+        col_blocks_pack(v, 0, COL_NULL, codes);
+        uint64_t lo = draw() & most, hi = round % 5 ? draw() & most : UINT64_MAX >> (draw() & 1);
+        uint32_t first = round & 2 ? (uint32_t)(draw() % COL_CHUNK_ROWS) : 0;
+        uint32_t n = first ? (uint32_t)(draw() % (COL_CHUNK_ROWS - first)) : COL_CHUNK_ROWS;
+        for (uint32_t i = 0; i < n; i++)
+            mask[i] = before[i] = draw() % 8 != 0;
+        col_blocks_range(codes, lo, hi, first, n, mask);
+        for (uint32_t i = 0; i < n; i++) {
+            int64_t word = v[first + i];
+            ck_assert_uint_eq(mask[i], before[i] && word != COL_NULL && (uint64_t)word >= lo && (uint64_t)word <= hi);
+        }
+    }
+}
+END_TEST
+
+/* What the least value and the number of bits of a block decide is not read. */
+START_TEST(blocks_that_are_decided_are_not_read)
+{
+    static int64_t v[COL_CHUNK_ROWS];
+    static uint8_t codes[COL_BLOCKS_MAX_BYTES + COL_BLOCKS_SLACK] __attribute__((aligned(8)));
+    static uint8_t mask[COL_CHUNK_ROWS];
+    for (uint32_t i = 0; i < COL_CHUNK_ROWS; i++)
+        v[i] = i;
+    size_t len = col_blocks_pack(v, 0, COL_NULL, codes), head = COL_BLOCKS * sizeof(struct col_block);
+    memset(codes + head, 0x5a, len - head);
+    memset(mask, 1, sizeof mask);
+    col_blocks_range(codes, COL_BLOCK_ROWS, 3 * COL_BLOCK_ROWS - 1, 0, COL_CHUNK_ROWS, mask);
+    for (uint32_t i = 0; i < COL_CHUNK_ROWS; i++)
+        ck_assert_uint_eq(mask[i], i / COL_BLOCK_ROWS == 1 || i / COL_BLOCK_ROWS == 2);
+}
+END_TEST
+
 /* Codes of whole bytes become the blocks that their values become, whatever their width and wherever NULLs are. */
 START_TEST(codes_become_blocks)
 {
@@ -684,6 +732,8 @@ Suite *column_suite(void)
     tcase_add_loop_test(t, lower_bound_finds_the_first, 0, 2);
     tcase_add_loop_test(t, a_chunk_of_one_value_is_as_many_rows, 0, 3);
     tcase_add_loop_test(t, blocks_of_bits_come_back, 0, COL_BLOCK_BITS_MAX);
+    tcase_add_loop_test(t, blocks_are_tested_for_ranges, 0, COL_BLOCK_BITS_MAX);
+    tcase_add_test(t, blocks_that_are_decided_are_not_read);
     tcase_add_loop_test(t, codes_become_blocks, 0, COL_BLOCK_BITS_MAX + 1);
     tcase_add_test(t, bad_blocks_are_found);
     tcase_add_loop_test(t, settled_chunks_keep_their_values, 0, 2);

@@ -56,6 +56,19 @@ static enum verdict judge(const struct test *t, const struct col_chunk *k)
     }
 }
 
+/* TEST_RANGE on blocks of bits. */
+static void range_blocks(const struct test *t, const struct col_chunk *k, const void *data, uint32_t at, uint32_t n,
+                         uint8_t *mask)
+{
+    uint64_t lo = t->lo <= k->base ? 0 : (uint64_t)t->lo - (uint64_t)k->base;
+    if (t->type == COL_STR && k->base == 0 && lo == 0)
+        lo = 1; /* 0 is NULL */
+    if (t->hi < k->base)
+        memset(mask, 0, n);
+    else
+        col_blocks_range(data, lo, (uint64_t)t->hi - (uint64_t)k->base, at, n, mask);
+}
+
 /* TEST_RANGE on packed integer codes; false when the chunk is kept otherwise. */
 static bool range_packed(const struct test *t, const struct col_chunk *k, const void *data, uint32_t at, uint32_t n,
                          uint8_t *mask)
@@ -65,6 +78,10 @@ static bool range_packed(const struct test *t, const struct col_chunk *k, const 
         [CHUNK_U8N] = UINT8_MAX - 1, [CHUNK_U16N] = UINT16_MAX - 1, [CHUNK_U32N] = UINT32_MAX - 1};
     if (k->kind == CHUNK_RAW && t->type != COL_F64) {
         range_words((const int64_t *)data + at, n, t->lo, t->hi, mask);
+        return true;
+    }
+    if (k->kind == CHUNK_BLOCKS && t->type != COL_F64) {
+        range_blocks(t, k, data, at, n, mask);
         return true;
     }
     if (k->kind < CHUNK_U8 || k->kind > CHUNK_U32N || k->kind == CHUNK_RAW)
