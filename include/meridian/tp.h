@@ -83,17 +83,17 @@ struct tp_config {
     enum tp_sync_method sync_method;
     const char *const *file_clocks; /* "FORMAT=CLOCK" each ("json=MONOTONIC"): files of a format are on that clock */
     size_t n_file_clocks;
-    /* Opens a file of code whose unwind tables a recording needs (perf record --call-graph dwarf), while it is loaded;
-     * -1: it cannot be had. It must be the file that was recorded, byte for byte: else call stacks would be false. The
-     * descriptor is closed afterwards. NULL: such stacks are not unwound. */
-    int (*open_code)(void *ctx, const struct tp_code_file *file);
-    void *open_code_ctx;
     const char *sync_reference; /* name of the host whose clock is kept; NULL: the one with the least total error */
     void (*progress)(void *ctx, uint64_t bytes_done, uint64_t bytes_total); /* while loading; total 0: unknown */
     void *progress_ctx;
     /* The same for all of loading: what is being done ("reading" bytes, "sorting" events into rows, "indexing"), how
      * much of it is done, and how much there is (0: unknown). */
     void (*progress_step)(void *ctx, const char *step, uint64_t done, uint64_t total);
+    /* Opens a file of code whose unwind tables a recording needs (perf record --call-graph dwarf), while it is loaded;
+     * -1: it cannot be had. It must be the file that was recorded, byte for byte: else call stacks would be false. The
+     * descriptor is closed afterwards. NULL: such stacks are not unwound. */
+    int (*open_code)(void *ctx, const struct tp_code_file *file);
+    void *open_code_ctx;
 };
 
 /* ---- a handle ---- */

@@ -50,7 +50,7 @@ class Trace:
     are those of struct tp_config: full_sort, no_ftrace_raw, crop_track_events, threads; cache_dir="DIR" keeps snapshots
     there and opens those ("": the user's cache)."""
 
-    OPTIONS = {name for name, _ in lib.Config._fields_} - {"progress", "progress_ctx", "progress_step", "sync_reference", "file_clocks", "n_file_clocks"}
+    OPTIONS = {name for name, _ in lib.Config._fields_} - {"progress", "progress_ctx", "progress_step", "open_code", "open_code_ctx", "sync_reference", "file_clocks", "n_file_clocks"}
 
     def __init__(self, *paths, **options):
         unknown = set(options) - self.OPTIONS

@@ -18,7 +18,7 @@ class Config(ctypes.Structure):
                 ("file_clocks", ctypes.POINTER(ctypes.c_char_p)), ("n_file_clocks", ctypes.c_size_t),
                 ("sync_reference", ctypes.c_char_p),
                 ("progress", ctypes.c_void_p), ("progress_ctx", ctypes.c_void_p),
-                ("progress_step", ctypes.c_void_p)]
+                ("progress_step", ctypes.c_void_p), ("open_code", ctypes.c_void_p), ("open_code_ctx", ctypes.c_void_p)]
 
 
 class Cells(ctypes.Structure):

@@ -35,7 +35,7 @@ def members(name):
     """The members of a struct of the header, in order: (name, bytes)."""
     body = re.sub(r"/\*.*?\*/", "", re.search(r"struct %s \{(.*?)\n\};" % name, HEADER, re.S).group(1), flags=re.S)
     for declaration in filter(None, map(str.strip, body.split(";"))):
-        function = re.match(r"void \(\*(\w+)\)", declaration)
+        function = re.match(r"\w+ \(\*(\w+)\)", declaration)
         for n in [function.group(1)] if function else re.findall(r"(\w+)(?=,|$)", declaration):
             yield n, 8 if "*" in declaration else SIZES[declaration.split()[0]]
 
