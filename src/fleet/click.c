@@ -2,15 +2,27 @@
 #include "fleet/click.h"
 #include "fleet/separated.h"
 
+#include "base/clock.h"
 #include "rpc/link.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { DEFAULT_PORT = 8123 };
+
+const struct click_limits click_usual_limits = {
+    .silence_ms = 300 * 1000, .total_ms = 1800 * 1000, .bytes = 256 << 20, .rows = 4 << 20};
+
+struct click_server click_for_users(const struct click_server *s)
+{
+    struct click_server users = *s;
+    users.limits.by_row = true;
+    return users;
+}
 
 int click_parse(struct click_server *s, const char *address, struct error *err)
 {
@@ -28,7 +40,7 @@ int click_parse(struct click_server *s, const char *address, struct error *err)
         snprintf(s->url, sizeof s->url, "http://%.*s", (int)n, host);
     else
         snprintf(s->url, sizeof s->url, "http://%.*s:%d", (int)n, host, DEFAULT_PORT);
-    s->timeout_ms = CLICK_TIMEOUT_MS;
+    s->limits = click_usual_limits;
     return 0;
 }
 
@@ -144,12 +156,18 @@ static int refused(const struct click_server *s, struct link *l, struct error *e
     return rc;
 }
 
+static int64_t deadline_of(const struct click_limits *limits)
+{
+    return clock_now_ns(CLOCK_MONOTONIC) + limits->total_ms * INT64_C(1000000);
+}
+
 /* Sends the statement; the answer's body is to be read when it went well. */
 static int request(struct link *l, const struct click_server *s, const char *sql, const char *settings,
                    struct slice data, struct error *err)
 {
     struct click_text head = {0};
-    l->timeout_ms = s->timeout_ms;
+    l->timeout_ms = s->limits.silence_ms;
+    l->deadline_ns = deadline_of(&s->limits);
     put_head(&head, s, sql, settings, data.p != NULL);
     int rc = head.bad ? error_set(err, -MRD_ENOMEM, "out of memory") : link_open(l, s->url, err);
     if (rc == 0)
@@ -158,6 +176,11 @@ static int request(struct link *l, const struct click_server *s, const char *sql
     if (rc < 0)
         return error_prefix(err, "%s", s->url);
     return l->status == 200 ? 0 : refused(s, l, err);
+}
+
+static int too_long(const char *url, uint64_t bytes, struct error *err)
+{
+    return error_set(err, -MRD_ELIMIT, "%s: an answer is longer than %" PRIu64 " MiB", url, bytes >> 20);
 }
 
 /* The answer goes to `out`, or nowhere. */
@@ -170,9 +193,14 @@ static int exchange(const struct click_server *s, const char *sql, const char *s
     l->fd = -1;
     int rc = request(l, s, sql, settings, data, err), more = 1;
     struct slice piece;
-    while (rc == 0 && (more = link_read(l, &piece, err)) == 1)
-        if (out)
+    uint64_t bytes = 0;
+    while (rc == 0 && (more = link_read(l, &piece, err)) == 1) {
+        bytes += piece.len;
+        if (bytes > s->limits.bytes)
+            rc = too_long(s->url, s->limits.bytes, err);
+        else if (out)
             put_bytes(out, (const char *)piece.p, piece.len);
+    }
     if (rc == 0 && more < 0)
         rc = error_prefix(err, "%s", s->url);
     if (rc == 0 && out && out->bad)
@@ -197,11 +225,18 @@ int click_fetch(const struct click_server *s, const char *sql, struct click_text
 struct click_rows {
     struct link link;
     struct separated rows;
+    struct click_limits limits;
+    uint64_t bytes, n; /* of the answer so far, or of the row at hand (limits.by_row) */
 };
 
 static int more_of_link(void *ctx, struct slice *piece, struct error *err)
 {
-    return link_read(ctx, piece, err);
+    struct click_rows *r = ctx;
+    int rc = link_read(&r->link, piece, err);
+    r->bytes += rc == 1 ? piece->len : 0;
+    return r->bytes <= r->limits.bytes ? rc
+                                       : error_set(err, -MRD_ELIMIT, "%s is longer than %" PRIu64 " MiB",
+                                                   r->limits.by_row ? "a row" : "an answer", r->limits.bytes >> 20);
 }
 
 int click_query(const struct click_server *s, const char *sql, const char *settings, struct click_rows **out,
@@ -215,7 +250,8 @@ int click_query(const struct click_server *s, const char *sql, const char *setti
         r->link.fd = -1;
     int rc = r && !with.bad ? 0 : error_set(err, -MRD_ENOMEM, "out of memory");
     if (rc == 0) {
-        r->rows = (struct separated){.more = more_of_link, .ctx = &r->link, .from = s->url};
+        r->rows = (struct separated){.more = more_of_link, .ctx = r, .from = s->url};
+        r->limits = s->limits;
         rc = request(&r->link, s, sql, click_string(&with), slice_of(NULL, 0), err);
     }
     if (rc == 0)
@@ -230,6 +266,13 @@ int click_query(const struct click_server *s, const char *sql, const char *setti
 
 int click_step(struct click_rows *r, struct error *err)
 {
+    if (r->limits.by_row) {
+        r->bytes = 0;
+        r->link.deadline_ns = deadline_of(&r->limits);
+    } else if (r->n++ > r->limits.rows) {
+        return error_set(err, -MRD_ELIMIT, "%s: an answer has more than %" PRIu64 " rows", r->rows.from,
+                         r->limits.rows);
+    }
     return separated_next(&r->rows, err);
 }
 

@@ -11,13 +11,24 @@
 #include "base/slice.h"
 #include "base/vec.h"
 
+/* What a server may take of us; a false one would go on without end. */
+struct click_limits {
+    unsigned silence_ms; /* without a byte */
+    unsigned total_ms;   /* a statement, from its first byte out to the last one in */
+    uint64_t bytes;      /* of an answer */
+    uint64_t rows;       /* of an answer */
+    bool by_row;         /* total_ms and bytes hold for each row anew, and their number is free: for results that are
+                            printed as they come */
+};
+
 struct click_server {
     char url[200];               /* "http://host:port" */
     const char *user, *password; /* NULL: the server's default */
-    unsigned timeout_ms;
+    struct click_limits limits;
 };
 
-enum { CLICK_TIMEOUT_MS = 300 * 1000 };
+/* Those of click_parse(), for what this program asks for itself: lists of three million recordings fit. */
+extern const struct click_limits click_usual_limits;
 
 /* Reads "http://host:port", "host:port" or "host" (port 8123). -MRD_EINVALID for anything else. */
 int click_parse(struct click_server *s, const char *address, struct error *err);
@@ -35,9 +46,12 @@ void click_put_encoded(struct click_text *t, const char *text);          /* as a
 const char *click_string(const struct click_text *t);                    /* NUL-terminated; "" when bad */
 void click_text_free(struct click_text *t);
 
+/* The same server with what results of users may take. */
+struct click_server click_for_users(const struct click_server *s);
+
 /* Runs a statement that gives no rows. `settings`: "&name=value…" for the address, or NULL. `data`: what an INSERT
  * takes, p NULL: none. The error's text begins with the server's address. -MRD_ESQL: the server refused the statement
- * and says why; other codes: it could not be asked. */
+ * and says why; -MRD_ELIMIT, -MRD_ETIMEOUT: it goes beyond its limits; other codes: it could not be asked. */
 int click_run(const struct click_server *s, const char *sql, const char *settings, struct slice data,
               struct error *err);
 

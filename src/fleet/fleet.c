@@ -35,6 +35,9 @@ int fleet_prepare(struct fleet **out, const struct fleet_where *where, struct er
         return error_set(err, -MRD_EINVALID, "--database: invalid name '%.60s': use letters, digits and underscores",
                          database);
     copy_text(f->database, sizeof f->database, database);
+    f->limit_ms = where->limit_ms;
+    f->limit_bytes = where->limit_bytes;
+    f->limit_rows = where->limit_rows;
     /* A trace is on one shard whole, so that joins and IN between tables may stay within each. */
     snprintf(f->settings, sizeof f->settings,
              "&database=%s&readonly=2&distributed_product_mode=local&enable_optimize_predicate_expression=1",
@@ -45,8 +48,20 @@ int fleet_prepare(struct fleet **out, const struct fleet_where *where, struct er
     return fleet_schema_open(&f->schema, err);
 }
 
+void fleet_limit(const struct fleet *f, struct click_server *s)
+{
+    if (f->limit_ms)
+        s->limits.silence_ms = s->limits.total_ms = f->limit_ms;
+    if (f->limit_bytes)
+        s->limits.bytes = f->limit_bytes;
+    if (f->limit_rows)
+        s->limits.rows = f->limit_rows;
+}
+
 int fleet_add_node(struct fleet *f, const char *url, unsigned shard, unsigned replica, struct error *err)
 {
+    if (f->nodes.n == FLEET_MAX_SERVERS)
+        return error_set(err, -MRD_ELIMIT, "the fleet '%s' has more than %d servers", f->database, FLEET_MAX_SERVERS);
     struct fleet_node *n = vec_add(&f->nodes);
     if (!n)
         return fleet_no_memory(err);
@@ -55,7 +70,9 @@ int fleet_add_node(struct fleet *f, const char *url, unsigned shard, unsigned re
     n->server.user = f->user[0] ? f->user : NULL;
     n->server.password = f->password[0] ? f->password : NULL;
     f->n_shards = shard + 1 > f->n_shards ? shard + 1 : f->n_shards;
-    return click_parse(&n->server, url, err);
+    int rc = click_parse(&n->server, url, err);
+    fleet_limit(f, &n->server);
+    return rc;
 }
 
 void fleet_close(struct fleet *f)
@@ -182,6 +199,7 @@ static int open_by(struct fleet *f, const char *address, struct error *err)
     struct click_server s = {.user = f->user[0] ? f->user : NULL, .password = f->password[0] ? f->password : NULL};
     bool found;
     int rc = click_parse(&s, address, err);
+    fleet_limit(f, &s);
     if (rc == 0)
         rc = fleet_check_version(f, &s, &found, err);
     if (rc == 0 && !found)
@@ -241,9 +259,10 @@ const struct fleet_node *fleet_shard_nodes(const struct fleet *f, unsigned shard
 
 int fleet_query(struct fleet *f, struct tp *tp, const char *sql, struct tp_result **out, struct error *err)
 {
+    const struct click_server entry = click_for_users(&f->nodes.p[f->entry].server);
     struct click_rows *rows;
     *out = NULL;
-    int rc = click_query(&f->nodes.p[f->entry].server, sql, f->settings, &rows, err);
+    int rc = click_query(&entry, sql, f->settings, &rows, err);
     if (rc < 0)
         return rc;
     if (tp_result_of(tp, &click_source, rows, out) < 0) {

@@ -23,6 +23,8 @@ struct fleet_where {
     size_t n_servers;
     const char *database; /* NULL: "fleet" */
     const char *user, *password;
+    unsigned limit_ms; /* that a server may take for an answer of ours, in place of the usual; 0: the usual */
+    uint64_t limit_bytes, limit_rows;
 };
 
 /* Makes the databases and tables on all servers, or what is missing of them. `cluster`: the name that all servers'

@@ -6,6 +6,7 @@
 #include "fleet/fleet.h"
 #include "fleet/fleet_schema.h"
 
+enum { FLEET_MAX_SERVERS = 1000 };
 enum { FLEET_ID_SIZE = 37 }; /* of a trace's UUID with its NUL */
 
 struct fleet_node {
@@ -17,6 +18,8 @@ struct fleet {
     char database[64];
     char cluster[64]; /* "": one server */
     char user[64], password[128];
+    unsigned limit_ms; /* of fleet_where */
+    uint64_t limit_bytes, limit_rows;
     char settings[200]; /* of statements of users, which only read */
     struct fleet_schema schema;
     VEC(struct fleet_node)
@@ -29,6 +32,9 @@ int fleet_no_memory(struct error *err);
 
 /* A fleet without nodes, its names checked. */
 int fleet_prepare(struct fleet **out, const struct fleet_where *where, struct error *err);
+/* The limits that fleet_where asks for. */
+void fleet_limit(const struct fleet *f, struct click_server *s);
+
 int fleet_add_node(struct fleet *f, const char *url, unsigned shard, unsigned replica, struct error *err);
 
 /* Of `s`: NAME_local.meta holds the schema and its hash, or there is none (*found false). -MRD_EEXISTS when they are of

@@ -108,15 +108,13 @@ static int find_node(struct fleet *f, const struct replica *r, struct error *err
                      f->cluster, address);
 }
 
-enum { MAX_SERVERS = 1000 };
-
-/* What the cluster is, in `out` with room for MAX_SERVERS: every server must know it, and all the same. */
+/* What the cluster is, in `out` with room for FLEET_MAX_SERVERS: every server must know it, and all the same. */
 static int read_replicas(struct fleet *f, struct replica *out, size_t *n, struct error *err)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < f->nodes.n; i++) {
         size_t before = *n;
-        rc = read_cluster(f, &f->nodes.p[i].server, out, MAX_SERVERS, n, err);
+        rc = read_cluster(f, &f->nodes.p[i].server, out, FLEET_MAX_SERVERS, n, err);
         if (rc == 0 && i > 0 && *n != before)
             rc = error_set(err, -MRD_EINVALID, "%s: its cluster '%s' has %zu servers, that of %s has %zu",
                            f->nodes.p[i].server.url, f->cluster, *n, f->nodes.p[0].server.url, before);
@@ -210,7 +208,7 @@ int fleet_init(const struct fleet_where *where, const char *cluster, struct erro
         rc = error_set(err, -MRD_EINVALID, "--cluster: invalid name '%.60s'", cluster);
     for (size_t i = 0; rc == 0 && i < where->n_servers; i++)
         rc = fleet_add_node(f, where->servers[i], 0, (unsigned)i, err);
-    struct replica *replicas = mem_zalloc(MAX_SERVERS * sizeof *replicas);
+    struct replica *replicas = mem_zalloc(FLEET_MAX_SERVERS * sizeof *replicas);
     if (rc == 0)
         rc = replicas ? make_nodes(f, replicas, err) : fleet_no_memory(err);
     mem_free(replicas);

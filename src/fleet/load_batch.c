@@ -59,7 +59,8 @@ int batch_ping(struct batch *b)
 {
     for (size_t i = 0; i < b->n_nodes && !b->failed; i++) {
         struct click_server quick = b->nodes[i].server;
-        quick.timeout_ms = 10000;
+        quick.limits.silence_ms = 10000;
+        quick.limits.total_ms = 10000;
         int rc = click_run(&quick, "SELECT 1", NULL, slice_of(NULL, 0), &b->why);
         if (rc < 0)
             return fail(b, rc);

@@ -17,7 +17,8 @@ enum {
 int perfetto_run(struct perfetto *p, const char *sql, struct slice data, struct error *err)
 {
     struct click_server entry = p->f->nodes.p[p->f->entry].server;
-    entry.timeout_ms = PATIENCE_MS;
+    entry.limits.silence_ms = PATIENCE_MS;
+    entry.limits.total_ms = PATIENCE_MS;
     return click_run(&entry, sql, p->session, data, err);
 }
 
@@ -168,10 +169,10 @@ static int ask_for_result(struct perfetto *p, struct tp *tp, struct tp_result **
 {
     const char *sql = p->what->then ? p->what->then : "SELECT * FROM perfetto ORDER BY trace, row";
     struct click_text settings = {0};
+    const struct click_server entry = click_for_users(&p->f->nodes.p[p->f->entry].server);
     struct click_rows *rows = NULL;
     click_putf(&settings, "%s%s", p->f->settings, p->session);
-    int rc = settings.bad ? fleet_no_memory(err)
-                          : click_query(&p->f->nodes.p[p->f->entry].server, sql, click_string(&settings), &rows, err);
+    int rc = settings.bad ? fleet_no_memory(err) : click_query(&entry, sql, click_string(&settings), &rows, err);
     click_text_free(&settings);
     if (rc == 0 && tp_result_of(tp, &click_source, rows, out) < 0) {
         click_close(rows);

@@ -213,9 +213,9 @@ static int has_rows(const struct fleet *f, const struct click_server *with_commi
     return rc < 0 ? rc : 0;
 }
 
-/* Takes what `sql` answers from one server to a table of another. */
+/* Takes what `sql` answers from one server to a table of another; *empty: it was nothing. */
 static int copy_answer(const struct fleet *f, const struct click_server *from, const struct click_server *to,
-                       const char *sql, const char *table, struct error *err)
+                       const char *sql, const char *table, bool *empty, struct error *err)
 {
     struct click_text bytes = {0};
     char into[300];
@@ -223,6 +223,7 @@ static int copy_answer(const struct fleet *f, const struct click_server *from, c
     snprintf(into, sizeof into, "INSERT INTO %s_local.`%s` FORMAT Native", f->database, table);
     if (rc == 0 && bytes.bytes.n)
         rc = click_run(to, into, NULL, slice_of(bytes.bytes.p, bytes.bytes.n), err);
+    *empty = !bytes.bytes.n;
     click_text_free(&bytes);
     return rc;
 }
@@ -231,17 +232,19 @@ static int copy_commit(const struct fleet *f, const struct click_server *from, c
                        int64_t load, struct error *err)
 {
     char sql[200];
+    bool empty;
     snprintf(sql, sizeof sql, "SELECT * FROM %s_local.commits WHERE load = %" PRId64 " LIMIT 1 FORMAT Native",
              f->database, load);
-    return copy_answer(f, from, to, sql, "commits", err);
+    return copy_answer(f, from, to, sql, "commits", &empty, err);
 }
 
-enum { COPY_ROWS = 1 << 18 }; /* that are in memory at a time */
+enum { COPY_ROWS = 1 << 16 }; /* that are in memory at a time */
 
 static int copy_table(const struct fleet *f, const struct click_server *from, const struct click_server *to,
                       const char *table, int64_t load, uint64_t n, struct error *err)
 {
     char sql[512], rows[160];
+    bool empty;
     int rc = 0;
     snprintf(rows, sizeof rows, "%s_rows", table);
     for (uint64_t done = 0; rc == 0 && done < n; done += COPY_ROWS) {
@@ -249,7 +252,10 @@ static int copy_table(const struct fleet *f, const struct click_server *from, co
         snprintf(sql, sizeof sql,
                  "SELECT * FROM %s_local.`%s` WHERE load = %" PRId64 "%s LIMIT %" PRIu64 ", %d FORMAT Native",
                  f->database, rows, load, n > COPY_ROWS ? " ORDER BY id" : "", done, COPY_ROWS);
-        rc = copy_answer(f, from, to, sql, rows, err);
+        rc = copy_answer(f, from, to, sql, rows, &empty, err);
+        if (rc == 0 && empty)
+            rc = error_set(err, -MRD_EFORMAT, "%s: load %" PRId64 " of %s has fewer rows than its commit says",
+                           from->url, load, table);
     }
     return rc;
 }

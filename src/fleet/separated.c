@@ -18,6 +18,8 @@ static int next_byte(struct separated *s, struct error *err)
     return *s->in.p++;
 }
 
+enum { MAX_CELLS = 1 << 16 }; /* of a row: each takes memory of its own, however short it is */
+
 static bool begin_cell(struct separated *s)
 {
     return vec_push(&s->starts, s->line.n) && vec_push(&s->sizes, 0) && vec_push(&s->nulls, false);
@@ -49,6 +51,8 @@ static int read_line(struct separated *s, struct error *err)
         return c + 1;
     bool ok = begin_cell(s);
     for (; ok && c >= 0 && c != '\n'; c = next_byte(s, err)) {
+        if (c == '\t' && s->starts.n == MAX_CELLS)
+            return error_set(err, -MRD_ELIMIT, "%s: a row has more than %d cells", s->from, MAX_CELLS);
         if (c == '\t') {
             ok = end_cell(s) && begin_cell(s);
             continue;

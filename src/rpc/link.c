@@ -1,9 +1,11 @@
 /* Connections to servers. */
 #include "rpc/link.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -29,20 +31,46 @@ static int connect_unix(struct link *l, const char *path, struct error *err)
     return 0;
 }
 
-static int failed_io(const struct link *l, int failure, struct error *err)
+/* Milliseconds until the deadline; INT64_MAX: there is none. */
+static int64_t left_ms(const struct link *l)
 {
-    if (failure == EAGAIN || failure == EINPROGRESS)
-        return error_set(err, -MRD_ETIMEOUT, "the server has not answered for %u s", l->timeout_ms / 1000);
-    return error_set_errno(err, failure, "the server");
+    return l->deadline_ns ? (l->deadline_ns - clock_now_ns(CLOCK_MONOTONIC)) / 1000000 : INT64_MAX;
 }
 
-static void limit_waits(const struct link *l)
+static int too_late(struct error *err)
 {
-    const struct timeval t = {l->timeout_ms / 1000, (l->timeout_ms % 1000) * 1000};
-    if (l->timeout_ms) {
+    return error_set(err, -MRD_ETIMEOUT, "the server has not come to an end in time");
+}
+
+static int failed_io(const struct link *l, int failure, struct error *err)
+{
+    if (failure != EAGAIN && failure != EINPROGRESS)
+        return error_set_errno(err, failure, "the server");
+    return left_ms(l) <= 0
+               ? too_late(err)
+               : error_set(err, -MRD_ETIMEOUT, "the server has not answered for %u s", l->timeout_ms / 1000);
+}
+
+static void limit_waits(const struct link *l, unsigned ms)
+{
+    const struct timeval t = {ms / 1000, (ms % 1000) * 1000};
+    if (ms) {
         setsockopt(l->fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t); /* of connect(), too */
         setsockopt(l->fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
     }
+}
+
+/* Before the connection is waited for: no longer than until the deadline. */
+static int keep_deadline(const struct link *l, struct error *err)
+{
+    const int64_t left = left_ms(l);
+    if (left <= 0)
+        return too_late(err);
+    if (l->deadline_ns)
+        limit_waits(l, l->timeout_ms && l->timeout_ms < left ? l->timeout_ms
+                       : left < UINT_MAX                     ? (unsigned)left
+                                                             : UINT_MAX);
+    return 0;
 }
 
 static int connect_tcp(struct link *l, const char *host, const char *port, struct error *err)
@@ -54,7 +82,7 @@ static int connect_tcp(struct link *l, const char *host, const char *port, struc
     for (struct addrinfo *a = found; a && l->fd < 0; a = a->ai_next) {
         l->fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (l->fd >= 0)
-            limit_waits(l);
+            limit_waits(l, l->timeout_ms);
         if (l->fd >= 0 && connect(l->fd, a->ai_addr, a->ai_addrlen) == 0)
             break;
         failed = errno == EINPROGRESS ? ETIMEDOUT : errno;
@@ -105,6 +133,9 @@ void link_close(struct link *l)
 static int send_all(struct link *l, struct slice bytes, struct error *err)
 {
     while (bytes.len) {
+        int rc = keep_deadline(l, err);
+        if (rc < 0)
+            return rc;
         ssize_t n = send(l->fd, bytes.p, bytes.len, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR)
             continue;
@@ -119,6 +150,9 @@ static int send_all(struct link *l, struct slice bytes, struct error *err)
 /* More of the connection into the buffer: 1; 0: its end. */
 static int fill(struct link *l, struct error *err)
 {
+    int rc = keep_deadline(l, err);
+    if (rc < 0)
+        return rc;
     ssize_t n = file_read(l->fd, l->buf, sizeof l->buf);
     if (n < 0)
         return failed_io(l, errno, err);

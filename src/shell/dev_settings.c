@@ -24,6 +24,9 @@ static const struct dev_flag of_servers[] = {
 
 static const struct dev_flag of_fleets[] = {
     {"fleet-batch", DEV_NUMBER, AT(fleet_batch)},
+    {"fleet-answer-ms", DEV_NUMBER, AT(fleet_answer_ms)},
+    {"fleet-answer-bytes", DEV_NUMBER, AT(fleet_answer_bytes)},
+    {"fleet-answer-rows", DEV_NUMBER, AT(fleet_answer_rows)},
 };
 
 int dev_settings_read(struct dev_settings *d, const struct text_list *given, int where, struct error *err)

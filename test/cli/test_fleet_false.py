@@ -1,7 +1,9 @@
 """Servers that are no ClickHouse, or a damaged one: each answer in turn has too few cells, NULLs, no rows, garbage. That is told."""
 import http.server
+import itertools
 import re
 import threading
+import time
 
 import harness
 
@@ -27,9 +29,17 @@ class Server:
                 sql = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode("latin1") + self.path
                 body = outer.answer(sql)
                 self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+                if isinstance(body, bytes):
+                    self.send_header("Content-Length", str(len(body)))
+                    self.end_headers()
+                    self.wfile.write(body)
+                    return
+                self.end_headers()  # pieces, until they end or nobody listens any more
+                try:
+                    for piece in body():
+                        self.wfile.write(piece)
+                except OSError:
+                    outer.left = True
 
             def log_message(self, *args):
                 pass
@@ -90,6 +100,32 @@ class FalseServer(harness.Case):
             p = self.fleet(self.server, "query", "select 1")
             self.assertEqual(p.returncode, 1)
             self.assertRegex(p.stderr.decode(), "an answer lacks its cell [12]; is this a ClickHouse server")
+
+    def test_answers_without_end(self):
+        """More bytes, more rows, more cells than anything of ours has, and a byte now and then: the server is given up."""
+        def drip():
+            while True:
+                yield b"x"
+                time.sleep(0.02)
+
+        head = b"key\tvalue\nString\tString\n"
+        kinds = {
+            "bytes": (lambda: itertools.chain([head], itertools.repeat(b"x" * 65536)), "fleet-answer-bytes=3000000", "longer than"),
+            "rows": (lambda: itertools.chain([head], itertools.repeat(b"node 7 7\tx\n" * 1000)), "fleet-answer-rows=20000", "more than"),
+            "cells": (lambda: itertools.chain([head], itertools.repeat(b"\t" * 65536)), "fleet-answer-bytes=100000000", "cells"),
+            "drip": (drip, "fleet-answer-ms=700", "in time"),
+        }
+        for where, command in {"LIKE 'node": ("status",), "'schema', 'columns'": ("query", "select 1"), "fleet_local.loads": ("repair",)}.items():
+            for what, (mangled, flag, told) in kinds.items():
+                with self.subTest(where=where, what=what):
+                    self.server.where, self.server.mangled, self.server.met = where, mangled, False
+                    begin = time.monotonic()
+                    p = self.fleet(self.server, *command, "--dev", "--dev-flag", flag)
+                    self.assertTrue(self.server.met)
+                    self.assertEqual(p.returncode, 1, p.stderr)
+                    if where == "LIKE 'node":
+                        self.assertRegex(p.stderr.decode(), told + "|more than 1000 servers")
+                    self.assertLess(time.monotonic() - begin, 60)
 
     def test_names_of_traces_are_no_sql(self):
         """Whoever may add recordings chooses what stands in fleet_traces; another's statements must not be made of it."""

@@ -73,13 +73,17 @@ static int read_addresses(const struct options *o, struct addresses *a, struct e
     return a->n ? 0 : error_set(err, -MRD_EINVALID, "MERIDIAN_FLEET has no address");
 }
 
-static struct fleet_where where(const struct options *o, const struct addresses *a)
+static struct fleet_where where(const struct shell *sh, const struct addresses *a)
 {
+    const struct options *o = &sh->opt;
     return (struct fleet_where){.servers = a->p,
                                 .n_servers = a->n,
                                 .database = o->database,
                                 .user = o->user,
-                                .password = getenv("MERIDIAN_FLEET_PASSWORD")};
+                                .password = getenv("MERIDIAN_FLEET_PASSWORD"),
+                                .limit_ms = (unsigned)sh->dev.fleet_answer_ms,
+                                .limit_bytes = (uint64_t)sh->dev.fleet_answer_bytes,
+                                .limit_rows = (uint64_t)sh->dev.fleet_answer_rows};
 }
 
 static int no_arguments(const struct options *o, struct error *err)
@@ -96,7 +100,7 @@ static int run_init(struct shell *sh, struct error *err)
     const struct options *o = &sh->opt;
     struct addresses a;
     int rc = read_addresses(o, &a, err);
-    struct fleet_where w = where(o, &a);
+    struct fleet_where w = where(sh, &a);
     if (rc == 0 && o->positionals.n > 1) {
         w.servers = o->positionals.p + 1;
         w.n_servers = o->positionals.n - 1;
@@ -434,7 +438,7 @@ static int run_action(struct shell *sh, size_t i, struct error *err)
     if (!actions[i].run)
         return run_init(sh, err);
     int rc = read_addresses(&sh->opt, &a, err);
-    const struct fleet_where w = where(&sh->opt, &a);
+    const struct fleet_where w = where(sh, &a);
     if (rc == 0)
         rc = fleet_open(&f, &w, err);
     if (rc == 0)
