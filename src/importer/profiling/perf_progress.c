@@ -5,16 +5,21 @@
 
 #include "wire/fields.h"
 
+#include <stdlib.h>
+
 static struct perf_run *run_of(struct profiling_machine *s, uint32_t session, int64_t ts)
 {
-    for (size_t i = s->perf_runs.n; i-- > 0;)
-        if (s->perf_runs.p[i].session == session)
-            return &s->perf_runs.p[i];
-    if (!vec_push(&s->perf_runs, (struct perf_run){.session = session, .began = ts, .whole_until = ts})) {
-        s->m->im->failed = true;
-        return NULL;
+    bool added;
+    uint64_t *at = u64map_put(&s->perf_run_of, session, &added);
+    if (at && added) {
+        *at = s->perf_runs.n;
+        if (!vec_push(&s->perf_runs, (struct perf_run){.session = session, .began = ts, .whole_until = ts})) {
+            u64map_del(&s->perf_run_of, session);
+            at = NULL;
+        }
     }
-    return vec_last(&s->perf_runs);
+    s->m->im->failed |= !at;
+    return at ? &s->perf_runs.p[*at] : NULL;
 }
 
 void perf_progress_parse(struct packet *p)
@@ -37,19 +42,33 @@ static int64_t recording_end(const struct profiling_machine *s)
     return end == COL_NULL ? metadata_get_int(im, im->machines.p[0], METADATA_tracing_disabled_ns) : end;
 }
 
-/* A recorder that came back begins a sequence of its own. */
+static int by_beginning(const void *a, const void *b)
+{
+    int64_t x = ((const struct perf_run *)a)->began, y = ((const struct perf_run *)b)->began;
+    return (x > y) - (x < y);
+}
+
+/* When a recorder was back, or the end: it begins a sequence of its own. The runs are in the order of their beginnings.
+ */
 static int64_t came_back(const struct profiling_machine *s, const struct perf_run *run, int64_t end)
 {
-    for (size_t i = 0; i < s->perf_runs.n; i++)
-        if (s->perf_runs.p[i].began > run->whole_until && s->perf_runs.p[i].began < end)
-            end = s->perf_runs.p[i].began;
-    return end;
+    size_t low = 0, high = s->perf_runs.n;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (s->perf_runs.p[mid].began > run->whole_until)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return low < s->perf_runs.n && s->perf_runs.p[low].began < end ? s->perf_runs.p[low].began : end;
 }
 
 void perf_progress_finish(struct profiling_machine *s)
 {
     struct stats *stats = &s->m->st->stats;
     int64_t end = s->perf_runs.n ? recording_end(s) : COL_NULL;
+    if (s->perf_runs.n)
+        qsort(s->perf_runs.p, s->perf_runs.n, sizeof *s->perf_runs.p, by_beginning);
     for (size_t i = 0; i < s->perf_runs.n; i++) {
         const struct perf_run *run = &s->perf_runs.p[i];
         if (run->ended)

@@ -82,6 +82,7 @@ void profiling_machine_close(struct profiling_machine *s)
     u64map_free(&s->uid_package);
     vec_free(&s->obfuscation_maps);
     vec_free(&s->perf_runs);
+    u64map_free(&s->perf_run_of);
     heap_profile_close(s->dumps);
     heap_graph_close(s->graphs);
     memory_snapshots_close(s->memory);

@@ -81,6 +81,7 @@ struct profiling_machine {
     /* perf_progress.c */
     VEC(struct perf_run)
     perf_runs;
+    struct u64map perf_run_of; /* session → place in perf_runs */
 
     /* deobfuscation.c */
     VEC(struct slice)
