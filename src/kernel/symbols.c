@@ -118,6 +118,10 @@ uint64_t address_table_number(struct address_table *t, uint64_t address)
     bool added;
     if (!address)
         return 0;
+    if (t->next == ADDRESS_TABLE_MAX) {
+        const uint64_t *known = u64map_get(&t->index, address);
+        return known ? *known : 0;
+    }
     uint64_t *number = u64map_put(&t->index, address, &added);
     if (!number)
         return 0;

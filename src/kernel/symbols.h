@@ -44,7 +44,9 @@ struct address_table {
     uint64_t next; /* the number given last */
 };
 
-/* The number of `address`; 0 for address 0 and when out of memory. */
+enum { ADDRESS_TABLE_MAX = 1 << 20 }; /* functions are far fewer; locks are as many as there are files */
+
+/* The number of `address`; 0 for address 0, when out of memory, and for a new one when there are ADDRESS_TABLE_MAX. */
 uint64_t address_table_number(struct address_table *t, uint64_t address);
 void address_table_free(struct address_table *t);
 

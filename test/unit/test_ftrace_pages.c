@@ -609,6 +609,19 @@ START_TEST(symbols_go_out_once_with_their_numbers)
 }
 END_TEST
 
+/* Whoever opens files makes locks: their addresses do not fill the memory of the recorder. */
+START_TEST(addresses_are_bounded)
+{
+    struct address_table table = {0};
+    for (uint64_t i = 1; i <= ADDRESS_TABLE_MAX; i++)
+        ck_assert_uint_eq(address_table_number(&table, i * 64), i);
+    ck_assert_uint_eq(address_table_number(&table, 7), 0);
+    ck_assert_uint_eq(address_table_number(&table, 64), 1);
+    ck_assert_uint_eq(table.next, ADDRESS_TABLE_MAX);
+    address_table_free(&table);
+}
+END_TEST
+
 START_TEST(printk_formats_are_read)
 {
     struct printk_formats f = {0};
@@ -647,6 +660,7 @@ Suite *ftrace_pages_suite(void)
     tcase_add_test(c, a_string_outside_its_event);
     tcase_add_test(c, a_page_longer_than_itself);
     tcase_add_test(c, symbols_go_out_once_with_their_numbers);
+    tcase_add_test(c, addresses_are_bounded);
     tcase_add_test(c, printk_formats_are_read);
     suite_add_tcase(s, c);
     return s;
