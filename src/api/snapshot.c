@@ -21,8 +21,7 @@ uint64_t tp_options_sum(const struct tp_config *c)
                        c->crop_track_events,
                        (uint8_t)c->clock_model,
                        (uint8_t)c->sync_method,
-                       c->ignore_ftrace_parse_errors,
-                       c->open_code != NULL};
+                       c->ignore_ftrace_parse_errors};
     struct checksum sum = checksum_of(flags, sizeof flags, 0);
     add_text(&sum, c->sync_reference);
     for (size_t i = 0; i < c->n_file_clocks; i++)

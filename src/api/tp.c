@@ -96,6 +96,7 @@ static uint64_t query_budget(const struct tp *tp)
 static int open_code(void *ctx, const struct code_name *name)
 {
     struct tp *tp = ctx;
+    tp->asked_for_code = true;
     struct tp_code_file file = {.path = name->path,
                                 .build_id = name->build_id,
                                 .build_id_len = name->build_id_len,
@@ -316,7 +317,8 @@ static int open_engine(struct tp *tp)
 /* Opens the entry of the cache for the traces; false when there is none that is good. */
 static bool open_cached(struct tp *tp)
 {
-    const char *path = cache_find(tp->cache, tp_options_sum(&tp->config));
+    /* Where code may be opened, an entry is of a trace that asked for none. */
+    const char *path = cache_find(tp->cache, tp_options_sum(&tp->config) + (tp->config.open_code != NULL));
     if (!path)
         return false;
     if (importer_add_file(tp->importer, path, NULL) == 0 && importer_finish(tp->importer, NULL) == 0 &&
@@ -357,7 +359,7 @@ int tp_finish(struct tp *tp)
             storage_number_args(&tp->storage);
         if (rc == 0)
             rc = tp_snapshot_check_options(tp);
-        if (rc == 0 && tp->cache && !tp->storage.snapshot)
+        if (rc == 0 && tp->cache && !tp->storage.snapshot && !tp->asked_for_code)
             cache_store(tp->cache, write_entry, tp);
     }
     tp->finished = true;

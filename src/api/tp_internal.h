@@ -59,6 +59,7 @@ struct tp {
     struct error err;
     bool engine_failed; /* the engine holds the whole text of the failure */
     bool finished;
+    bool asked_for_code; /* what is loaded depends on files beside the trace: it is not for the cache */
     uint64_t bytes;
     VEC(struct tp_stat)
     stats; /* made by the first tp_stats_next() */

@@ -203,6 +203,13 @@ class Unwind(Case):
         print(f"{len(stacks)} stacks: {same} as perf's, {longer} reach further; {sum(e != '' for e in errors)} have an error")
         self.assertGreater(same + longer, 0.98 * len(stacks))
         self.assertLess(sum(e != "" for e in errors), 0.02 * len(stacks))
+        cached = ["--cache=" + str(self.dir / "cache")]
+        self.assertEqual(self.addresses(data, *cached)[0], self.addresses(data)[0])  # the entry of this is not used for
+        for _ in range(2):
+            self.assertEqual(self.addresses(data, *cached, "--symbols", "auto")[0], stacks)
+        snapshot = self.dir / "snapshot"
+        subprocess.run([TP_SHELL, "snapshot", data, "-o", snapshot], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.query(snapshot, "select 1", "--symbols", "auto")
         plain, errors = self.addresses(data)
         self.assertEqual({len(s) for s in plain}, {1})
         self.assertEqual(set(errors), {""})
