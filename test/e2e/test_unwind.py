@@ -246,9 +246,9 @@ class Unwind(Case):
         self.assertGreaterEqual(whole, reached - 0.003)
         top = sorted(found, key=found.get, reverse=True)[:10]
         top_of_perf = sorted(shares, key=shares.get, reverse=True)[:10]
-        # functions whose true shares are a point apart may change places in either
+        # functions whose true shares are close may change places in either; three seconds have a third of the samples
         for mine, other in zip(top, top_of_perf):
-            self.assertLess(abs(truth[mine] - truth[other]), 2, f"{top} {top_of_perf}")
+            self.assertLess(abs(truth[mine] - truth[other]), 2 if LONG else 4, f"{top} {top_of_perf}")
         self.assertEqual(set(top[:9]), set(top_of_perf[:9]))
 
 
