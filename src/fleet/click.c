@@ -223,6 +223,7 @@ int click_fetch(const struct click_server *s, const char *sql, struct click_text
 /* ---- rows ---- */
 
 struct click_rows {
+    char url[sizeof((struct click_server *)NULL)->url]; /* the caller's server may be gone before the last row */
     struct link link;
     struct separated rows;
     struct click_limits limits;
@@ -250,7 +251,8 @@ int click_query(const struct click_server *s, const char *sql, const char *setti
         r->link.fd = -1;
     int rc = r && !with.bad ? 0 : error_set(err, -MRD_ENOMEM, "out of memory");
     if (rc == 0) {
-        r->rows = (struct separated){.more = more_of_link, .ctx = r, .from = s->url};
+        r->rows = (struct separated){.more = more_of_link, .ctx = r, .from = r->url};
+        memcpy(r->url, s->url, sizeof r->url);
         r->limits = s->limits;
         rc = request(&r->link, s, sql, click_string(&with), slice_of(NULL, 0), err);
     }

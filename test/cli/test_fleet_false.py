@@ -127,6 +127,17 @@ class FalseServer(harness.Case):
                         self.assertRegex(p.stderr.decode(), told + "|more than 1000 servers")
                     self.assertLess(time.monotonic() - begin, 60)
 
+    def test_results_name_their_server(self):
+        """What goes wrong behind the first rows of a user's result is told with the server's address."""
+        def rows_and_silence():
+            yield b"x\nUInt8\n1\n2\n"
+            time.sleep(3)
+        for mangled, told in ((rows_and_silence, "the server has not"), (b"x\nUInt8\n1\n2\t3\n", "a row has more than 1 cells|a row has 2 cells, not 1")):
+            self.server.where, self.server.mangled = "select 7", mangled
+            p = self.fleet(self.server, "query", "--dev", "--dev-flag", "fleet-answer-ms=700", "select 7")
+            self.assertEqual(p.returncode, 1)
+            self.assertRegex(p.stderr.decode(), f"{self.server.url}: ({told})")
+
     def test_names_of_traces_are_no_sql(self):
         """Whoever may add recordings chooses what stands in fleet_traces; another's statements must not be made of it."""
         self.fleet(self.server, "query", "--perfetto", "select 1 as x")
