@@ -20,9 +20,9 @@ struct perf_source {
     uint64_t session_id;
     perf_cpu_list cpus;
     uv_timer_t *tick, *memory;
-    uint64_t ticked_ms;   /* when the last tick was */
-    uint64_t forgot_ms;   /* when maps were forgotten last */
-    uint64_t told_until;  /* what the last packet of progress says */
+    uint64_t ticked_ms;  /* when the last tick was */
+    uint64_t forgot_ms;  /* when maps were forgotten last */
+    uint64_t told_until; /* what the last packet of progress says */
     bool uses_symbols, uses_shard, broken;
     bool purged; /* it used too much memory, and has ended itself */
     struct error no_symbols, cpu_left_out;

@@ -477,7 +477,7 @@ static bool read_patched(struct proto_reader *r, struct machine_ctx *m, struct s
         made.dropped |= s->dropped;
         made.first_on_sequence |= s->first_on_sequence;
         made.early = (struct pb_field){0}; /* programs and descriptors come from the recorder alone */
-        if (made.bad) /* handed on damaged, and no patch has replaced what is */
+        if (made.bad)                      /* handed on damaged, and no patch has replaced what is */
             stats_add(&r->im->st->stats, m->id, STAT_tokenizer_skipped_packets, 1);
         else
             read_on_sequence(r, m, state, &made, byte_offset);

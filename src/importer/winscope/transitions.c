@@ -36,8 +36,8 @@ static struct transition *transition_of(struct winscope_machine *w, int64_t id)
         return NULL;
     if (added) {
         *at = t->list.n;
-        struct transition k = {id,       COL_NULL, COL_NULL, COL_NULL, COL_NULL, COL_NULL, COL_NULL,
-                               COL_NULL, COL_NULL, COL_NULL, COL_NULL, COL_NULL, COL_NULL, COL_NULL, {0}};
+        struct transition k = {id,       COL_NULL, COL_NULL, COL_NULL, COL_NULL, COL_NULL, COL_NULL, COL_NULL,
+                               COL_NULL, COL_NULL, COL_NULL, COL_NULL, COL_NULL, COL_NULL, {0}};
         if (!vec_push(&t->list, k))
             return NULL;
     }
