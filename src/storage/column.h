@@ -88,6 +88,12 @@ struct column {
     struct spill *spill; /* where chunks go when memory is scarce; NULL: nowhere */
 };
 
+/* The greatest value less the least; 0 when all are NULL. */
+static inline uint64_t column_width(const struct column *c)
+{
+    return c->min > c->max ? 0 : (uint64_t)c->max - (uint64_t)c->min;
+}
+
 static inline int64_t column_null(enum col_type type)
 {
     return type == COL_STR ? 0 : type == COL_F64 ? COL_NULL_F64 : COL_NULL;

@@ -1,7 +1,6 @@
 /* From a query of the tree to its plan: reads the clauses in the order in which they are computed, then moves each
  * expression to the part that can compute it (rows of the sources, groups, or rows with their windows). */
 #include "sql/plan/plan_private.h"
-#include "sql/vtab/vtab.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -170,105 +169,6 @@ static bool read_limit(struct reader *r, const struct sql_query *q)
 
 /* ---- a core ---- */
 
-/* Is a side of the comparison the first column of its source: ts, of a span join? */
-static bool looks_at_first(const struct plan_expr *x)
-{
-    return (x->args[0]->op == X_COLUMN && x->args[0]->column == 0) ||
-           (x->args[1]->op == X_COLUMN && x->args[1]->column == 0);
-}
-
-/* Equalities with a table that an operator computes are better handed to the operator, and so are times. */
-static bool narrows_batches(const struct query_plan *p)
-{
-    for (uint32_t i = 0; i < p->n_where; i++)
-        for (uint32_t s = 0; s < p->n_sources; s++)
-            if (p->sources[s].batches && p->where[i]->op == X_COMPARE && p->where[i]->sources == 1u << s &&
-                (p->where[i]->sql == SQL_EQ || p->where[i]->sql == SQL_IS || looks_at_first(p->where[i])))
-                return true;
-    return false;
-}
-
-static bool is_computed(const struct plan_source *s)
-{
-    return s->sub || s->batches || s->pointer || s->values;
-}
-
-/* Conditions for which an index of the table is there, or is to be made by SQLite's way to the rows; so are those on
- * what is sorted. */
-static bool has_lookups(const struct query_plan *p)
-{
-    const struct plan_source *s = &p->sources[p->steps[0].source];
-    const struct engine_known_table *known = engine_find_known(p->e, s->table.name);
-    if (!known || !known->vtab || known->vtab->source->named.n)
-        return true;
-    for (uint32_t i = 0; i < p->steps[0].n_tests; i++) {
-        const struct plan_expr *x = p->steps[0].tests[i], *c = NULL;
-        if (x->op == X_IN || (x->op == X_COMPARE && (x->sql == SQL_EQ || x->sql == SQL_IS)))
-            c = x->args[0]->op == X_COLUMN                    ? x->args[0]
-                : x->n_args > 1 && x->args[1]->op == X_COLUMN ? x->args[1]
-                                                              : NULL;
-        if (!c)
-            continue;
-        if (c->column == VTAB_ROW || s->table.table->columns[c->column].sorted ||
-            index_peek(known->vtab, s->table.table, (uint32_t)c->column) ||
-            index_is_due(known->vtab, s->table.table, (uint32_t)c->column, s->table.table->n_rows))
-            return true;
-    }
-    return false;
-}
-
-/* Do the rows of its only table come in the order that is asked for? */
-static bool is_in_order(const struct query_plan *p)
-{
-    const struct plan_expr *x = p->orders[0];
-    const struct table *t = p->sources[p->steps[0].source].table.table;
-    return p->n_orders == 1 && !p->orders_desc[0] && x->op == X_COLUMN && x->source == p->steps[0].source &&
-           (x->column == VTAB_ROW || (t->columns[x->column].sorted && t->columns[x->column].type != COL_STR));
-}
-
-bool plan_is_scan(const struct query_plan *p)
-{
-    return p->n_sources == 1 && !is_computed(&p->sources[p->steps[0].source]) && !p->grouped && !p->n_windows &&
-           !p->distinct && !p->restore_order && !p->n_arms && (p->n_orders ? is_in_order(p) : p->limit < 0);
-}
-
-/* JSON of each row takes the time that it takes, and its texts would fill the string pool. */
-static bool makes_json_of_rows(const struct query_plan *p)
-{
-    bool json = false;
-    for (uint32_t i = 0; i < p->n_items; i++)
-        json |= is_json_call(p->items[i].expr);
-    return json && !p->grouped && p->limit < 0;
-}
-
-static bool is_worth_it(const struct query_plan *p, bool inner, bool direct)
-{
-    bool first_rows = p->limit >= 0 && !p->n_orders && !p->grouped; /* SQLite stops when it has them */
-    if (narrows_batches(p) || makes_json_of_rows(p))
-        return false;
-    if (inner)
-        return true;
-    for (uint32_t i = 0; i < p->n_levels; i++)
-        if (first_rows && p->levels[i].n_partition)
-            return false;
-    if (first_rows && p->restore_order && !p->n_windows)
-        return false;
-    for (uint32_t i = 0; i < p->n_sources; i++)
-        if (is_computed(&p->sources[i]))
-            return true;
-    return p->grouped || p->n_windows || p->n_sources > 1 || p->distinct || p->n_orders ||
-           (p->n_lookups && p->limit < 0) || (direct && plan_is_scan(p) && !has_lookups(p));
-}
-
-/* Small tables are not worth it, unless a larger one is there. */
-static bool is_small(const struct reader *r)
-{
-    bool derived = false;
-    for (uint32_t i = 0; i < r->plan->n_sources; i++)
-        derived |= is_computed(&r->plan->sources[i]);
-    return !derived && !r->loop_arm && r->depth == 1 && *r->rows < PLANNER_MIN_ROWS;
-}
-
 /* Queries within expressions, whose tables may be larger. */
 static bool has_query(const struct sql_expr *x)
 {
@@ -297,7 +197,7 @@ static bool has_few_values(const struct query_plan *p)
         if (x->op != X_COLUMN || x->type == PLAN_REAL || x->column < 0 || !p->sources[x->source].table.name)
             return false;
         const struct column *c = &p->sources[x->source].table.table->columns[x->column];
-        uint64_t width = c->min > c->max ? 0 : (uint64_t)c->max - (uint64_t)c->min;
+        uint64_t width = column_width(c);
         product = width < FEW_VALUES ? product * (width + 2) : FEW_VALUES;
         if (product >= FEW_VALUES)
             return false;
@@ -322,30 +222,6 @@ static bool add_value_items(struct reader *r)
     return true;
 }
 
-enum { MANY_GROUPS = 16 /* times as many as are asked for */ };
-
-/* Groups that SQLite makes one by one, as the rows of a table come: it reads no more of them than LIMIT asks for. */
-static bool stops_after_groups(const struct reader *r)
-{
-    const struct query_plan *p = r->plan;
-    const struct plan_expr *x = p->grouped && p->n_keys ? p->keys[0] : NULL;
-    int parent = p->limit >= 0 ? loops_parent(r) : -1;
-    if (!x || parent < 0 || p->having || p->n_windows || x->op != X_COLUMN || x->source >= p->n_sources ||
-        !p->sources[x->source].table.name)
-        return false;
-    const struct table *t = p->sources[x->source].table.table;
-    if (p->limit > t->n_rows || p->offset > t->n_rows || p->limit + p->offset > t->n_rows / MANY_GROUPS)
-        return false;
-    if (x->column != VTAB_ROW) {
-        const struct column *c = &t->columns[x->column];
-        uint64_t width = c->min > c->max ? 0 : (uint64_t)c->max - (uint64_t)c->min;
-        if (!c->sorted || c->type == COL_STR || width / MANY_GROUPS < (uint64_t)(p->limit + p->offset))
-            return false;
-    }
-    return !loops_say(r->loops, parent, "USE TEMP B-TREE FOR GROUP BY") &&
-           !loops_say(r->loops, parent, "USE TEMP B-TREE FOR ORDER BY");
-}
-
 static bool read_core(struct reader *r, const struct sql_select *s)
 {
     struct query_plan *p = r->plan;
@@ -356,7 +232,7 @@ static bool read_core(struct reader *r, const struct sql_select *s)
     bool queries = has_queries(s);
     if (!s->from && !read_values(r, s->rows))
         return false;
-    if ((s->from && !read_from(r, s->from)) || (!queries && is_small(r)))
+    if ((s->from && !read_from(r, s->from)) || (!queries && plan_is_small(r)))
         return false;
     r->aliases_allowed = true; /* not in the list itself */
     if (s->where && !read_conjunction(r, s->where, p->where, &p->n_where))
@@ -386,9 +262,10 @@ static bool read_core(struct reader *r, const struct sql_select *s)
     if (p->distinct && (p->grouped || p->n_windows))
         return false;
     plan_settle_distinct(r);
-    if (queries && is_small(r))
+    if (queries && plan_is_small(r))
         return false;
-    return plan_lift(p) && plan_steps(p) && plan_settle_extreme(p) && plan_settle_order(r) && !stops_after_groups(r);
+    return plan_lift(p) && plan_steps(p) && plan_settle_extreme(p) && plan_settle_order(r) &&
+           !plan_stops_after_groups(r);
 }
 
 /* ---- by keys ---- */
@@ -714,7 +591,7 @@ static struct query_plan *try_core(struct reader *outer, const struct sql_query 
     bool ok = asked->keyed  ? read_keyed_core(&r, outer, s, asked->keyed)
               : asked->list ? read_list_core(&r, s, asked->list)
                             : read_core(&r, s);
-    if (ok && !p->arena.failed && is_worth_it(p, outer->plan || outer->always || outer->loop_arm, outer->direct))
+    if (ok && !p->arena.failed && plan_is_worth_it(p, outer->plan || outer->always || outer->loop_arm, outer->direct))
         return p;
     plan_free(p);
     return NULL;

@@ -2,7 +2,6 @@
  * several types, or compares unlike ones, is not understood. */
 #include "sql/plan/plan_private.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- making ---- */
@@ -358,12 +357,6 @@ static struct plan_expr *read_between(struct reader *r, const struct sql_expr *x
     return both && x->negated ? unary(r, X_NOT, PLAN_INT, both) : both;
 }
 
-static int by_word(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* IN (literal, …) of the value's own type. */
 static struct plan_expr *read_in(struct reader *r, const struct sql_expr *x)
 {
@@ -390,7 +383,7 @@ static struct plan_expr *read_in(struct reader *r, const struct sql_expr *x)
     }
     if (!out->list)
         return NULL;
-    qsort(out->list, out->n_list, sizeof *out->list, by_word);
+    out->n_list = words_sort(out->list, out->n_list);
     return out;
 }
 

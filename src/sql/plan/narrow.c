@@ -5,26 +5,18 @@
 #include "sql/plan/join_private.h"
 #include "sql/vtab/vtab.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
     LEAST_ROWS = 2 * BATCH, /* of a scan */
     MOST_KEYS = 4096,
-    WIDEST = 1 << 20,  /* keys that a byte each tells apart */
     KEYS_OF_COLUMN = 8 /* a column has that many times as many values, going by the least and the greatest */
 };
-
-static int by_word(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
 
 /* The keys of a step, ascending, each once. */
 static uint32_t list_keys(const struct plan_step *s, const struct key_index *h, uint32_t n_rows, int64_t *out)
 {
-    uint32_t n = 0, kept = 0;
+    uint32_t n = 0;
     if (s->by_row) {
         for (uint32_t row = 0; row < n_rows && n < h->n; row++)
             if (h->passes[row])
@@ -32,11 +24,7 @@ static uint32_t list_keys(const struct plan_step *s, const struct key_index *h, 
         return n;
     }
     memcpy(out, h->keys, h->n * sizeof *out);
-    qsort(out, h->n, sizeof *out, by_word);
-    for (uint32_t i = 0; i < h->n; i++)
-        if (!i || out[i] != out[i - 1])
-            out[kept++] = out[i];
-    return kept;
+    return words_sort(out, h->n);
 }
 
 /* The rows of the keys from an index, ascending. False: there is none, or it is not worth it. */
@@ -44,13 +32,13 @@ static bool rows_by_index(struct run *r, struct scan *scan, const char *name, co
                           const int64_t *keys, uint32_t n_keys)
 {
     const struct engine_known_table *known = name ? engine_find_known(r->e, name) : NULL;
-    const struct column_index *x = NULL;
     const uint32_t *rows;
     uint64_t total = 0;
     uint32_t n = 0, scanned = scan->hi - scan->lo;
-    if (known && known->vtab && known->table == t)
-        x = index_peek(known->vtab, t, column);
-    if (known && known->vtab && known->table == t && !x && index_is_due(known->vtab, t, column, scanned))
+    if (!known || !known->vtab || known->table != t)
+        return false;
+    const struct column_index *x = index_peek(known->vtab, t, column);
+    if (!x && index_is_due(known->vtab, t, column, scanned))
         x = index_get(known->vtab, t, column);
     for (uint32_t k = 0; x && k < n_keys; k++)
         total += index_find(x, t, column, keys[k], &rows);
@@ -66,29 +54,18 @@ static bool rows_by_index(struct run *r, struct scan *scan, const char *name, co
     return true;
 }
 
-/* Adds a test for the keys, which it takes; false when there is no memory. */
-static bool test_keys(struct scan *scan, const struct table *t, int16_t column, int64_t *keys, uint32_t n)
+/* Adds a test for the keys, which it takes. */
+static void test_keys(struct scan *scan, const struct table *t, int16_t column, int64_t *keys, uint32_t n)
 {
-    struct test *test = &scan->tests[scan->n_tests];
-    uint64_t width = (uint64_t)keys[n - 1] - (uint64_t)keys[0];
-    *test = (struct test){.kind = n == 1 ? TEST_RANGE : TEST_SET,
-                          .column = column,
-                          .type = t->columns[column].type,
-                          .lo = keys[0],
-                          .hi = keys[n - 1]};
-    scan->n_tests++;
-    if (n == 1) {
-        mem_free(keys);
-        return true;
+    struct test *test = &scan->tests[scan->n_tests++];
+    *test = (struct test){.column = column, .type = t->columns[column].type};
+    if (n > 1) {
+        test_make_set(test, keys, n);
+        return;
     }
-    test->set = keys;
-    test->n_set = n;
-    if (width >= WIDEST)
-        return true;
-    test->bits = mem_zalloc(width + 1);
-    for (uint32_t i = 0; test->bits && i < n; i++)
-        test->bits[keys[i] - keys[0]] = 1;
-    return test->bits != NULL;
+    test->kind = TEST_RANGE;
+    test->lo = test->hi = keys[0];
+    mem_free(keys);
 }
 
 /* Are the keys of that step known, few, and those of a column of the scan? */
@@ -102,8 +79,7 @@ static bool suits(const struct run *r, const struct scan *scan, const struct pla
         h->n > MOST_KEYS || scan->hi < scan->lo || scan->hi - scan->lo < LEAST_ROWS)
         return false;
     const struct column *c = &r->tables[first->source]->columns[x->column];
-    uint64_t width = c->min > c->max ? 0 : (uint64_t)c->max - (uint64_t)c->min;
-    return c->type != COL_STR && c->type != COL_F64 && (uint64_t)h->n * KEYS_OF_COLUMN <= width;
+    return c->type != COL_STR && c->type != COL_F64 && (uint64_t)h->n * KEYS_OF_COLUMN <= column_width(c);
 }
 
 void narrow_scan(struct run *r, struct scan *scan, const struct plan_step *first, const struct plan_step *later,
@@ -121,7 +97,7 @@ void narrow_scan(struct run *r, struct scan *scan, const struct plan_step *first
     } else if (rows_by_index(r, scan, r->plan->sources[first->source].table.name, t, (uint32_t)column, keys, n) ||
                r->rc || !later->by_row) { /* to look a key up takes less than to test for several */
         mem_free(keys);
-    } else if (!test_keys(scan, t, column, keys, n)) {
-        r->rc = SQLITE_NOMEM;
+    } else {
+        test_keys(scan, t, column, keys, n);
     }
 }

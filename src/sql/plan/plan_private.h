@@ -295,9 +295,6 @@ struct query_plan {
 };
 
 void plan_free(void *plan);
-/* Rows of one table, as they come; or the first of them, where they are asked for in that order. */
-bool plan_is_scan(const struct query_plan *p);
-
 /* ---- names.c, expr.c: from the tree ---- */
 
 struct scope_column {
@@ -471,6 +468,17 @@ void plan_settle_distinct(const struct reader *r);
 bool plan_settle_order(struct reader *r);
 /* Which min() or max() gives bare columns their row; false when SQLite has rules of its own. */
 bool plan_settle_extreme(struct query_plan *p);
+
+/* ---- worth.c ---- */
+
+/* Rows of one table, as they come; or the first of them, where they are asked for in that order. */
+bool plan_is_scan(const struct query_plan *p);
+/* `inner`: of a query within another; `direct`: its rows go straight to the caller. */
+bool plan_is_worth_it(const struct query_plan *p, bool inner, bool direct);
+/* Small tables are not worth it, unless a larger one is there. */
+bool plan_is_small(const struct reader *r);
+/* Groups that SQLite makes one by one, as the rows of a table come: it reads no more of them than LIMIT asks for. */
+bool plan_stops_after_groups(const struct reader *r);
 
 /* ---- prepare.c and subtree.c ---- */
 

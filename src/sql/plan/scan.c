@@ -119,10 +119,7 @@ bool scan_next(struct run *r, struct scan *s, uint8_t source, uint32_t *rows, ui
 void scan_close(struct scan *s)
 {
     for (uint32_t i = 0; i < s->n_tests; i++)
-        if (s->tests[i].kind == TEST_SET) {
-            mem_free(s->tests[i].set);
-            mem_free(s->tests[i].bits);
-        }
+        test_free(&s->tests[i]);
     mem_free(s->rows);
     s->rows = NULL;
     s->n_tests = 0;

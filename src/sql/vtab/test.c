@@ -138,28 +138,40 @@ static int by_word(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+uint32_t words_sort(int64_t *words, uint32_t n)
+{
+    uint32_t kept = 0;
+    if (n)
+        qsort(words, n, sizeof *words, by_word);
+    for (uint32_t i = 0; i < n; i++)
+        if (!i || words[i] != words[i - 1])
+            words[kept++] = words[i];
+    return kept;
+}
+
+void test_make_set(struct test *out, int64_t *words, uint32_t n)
+{
+    enum { WIDEST = 1 << 20, FEW = 4, NARROW = 64 };
+    out->kind = TEST_SET;
+    out->set = words;
+    out->n_set = n;
+    out->lo = words[0];
+    out->hi = words[n - 1];
+    uint64_t width = (uint64_t)out->hi - (uint64_t)out->lo;
+    if (width < WIDEST && (n > FEW || width < NARROW)) {
+        out->bits = mem_zalloc(width + 1);
+        for (uint32_t i = 0; out->bits && i < n; i++)
+            out->bits[words[i] - out->lo] = 1;
+    }
+}
+
 typedef VEC(int64_t) word_list;
 
 static int finish_set(struct test *out, word_list *words)
 {
     if (!words->n)
         return TEST_FAILS;
-    qsort(words->p, words->n, sizeof *words->p, by_word);
-    size_t n = 1;
-    for (size_t i = 1; i < words->n; i++)
-        if (words->p[i] != words->p[n - 1])
-            words->p[n++] = words->p[i];
-    out->kind = TEST_SET;
-    out->set = words->p;
-    out->n_set = (uint32_t)n;
-    out->lo = words->p[0];
-    out->hi = words->p[n - 1];
-    uint64_t width = (uint64_t)out->hi - (uint64_t)out->lo;
-    if (width < 1u << 20 && (n > 4 || width < 64)) {
-        out->bits = mem_zalloc(width + 1);
-        for (size_t i = 0; out->bits && i < n; i++)
-            out->bits[words->p[i] - out->lo] = 1;
-    }
+    test_make_set(out, words->p, words_sort(words->p, (uint32_t)words->n));
     *words = (word_list){0};
     return 1;
 }

@@ -141,6 +141,12 @@ int test_make(struct test *out, int16_t column, enum col_type type, enum plan_op
               const struct strpool *strings);
 void test_free(struct test *t);
 
+/* Makes the test of a column for words that words_sort() has sorted, one at least; it takes them. */
+void test_make_set(struct test *out, int64_t *words, uint32_t n);
+
+/* Sorts words, ascending, each once; how many are left. */
+uint32_t words_sort(int64_t *words, uint32_t n);
+
 /* Does a word of the column pass? */
 bool test_word(struct test *t, int64_t word);
 

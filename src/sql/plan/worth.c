@@ -1,0 +1,123 @@
+/* Whether a plan is worth it: where SQLite stops early, or finds the rows by an index, it is left to SQLite. */
+#include "sql/plan/plan_private.h"
+#include "sql/vtab/vtab.h"
+
+/* Is a side of the comparison the first column of its source: ts, of a span join? */
+static bool looks_at_first(const struct plan_expr *x)
+{
+    return (x->args[0]->op == X_COLUMN && x->args[0]->column == 0) ||
+           (x->args[1]->op == X_COLUMN && x->args[1]->column == 0);
+}
+
+/* Equalities with a table that an operator computes are better handed to the operator, and so are times. */
+static bool narrows_batches(const struct query_plan *p)
+{
+    for (uint32_t i = 0; i < p->n_where; i++)
+        for (uint32_t s = 0; s < p->n_sources; s++)
+            if (p->sources[s].batches && p->where[i]->op == X_COMPARE && p->where[i]->sources == 1u << s &&
+                (p->where[i]->sql == SQL_EQ || p->where[i]->sql == SQL_IS || looks_at_first(p->where[i])))
+                return true;
+    return false;
+}
+
+static bool is_computed(const struct plan_source *s)
+{
+    return s->sub || s->batches || s->pointer || s->values;
+}
+
+/* Conditions for which an index of the table is there, or is to be made by SQLite's way to the rows; so are those on
+ * what is sorted. */
+static bool has_lookups(const struct query_plan *p)
+{
+    const struct plan_source *s = &p->sources[p->steps[0].source];
+    const struct engine_known_table *known = engine_find_known(p->e, s->table.name);
+    if (!known || !known->vtab || known->vtab->source->named.n)
+        return true;
+    for (uint32_t i = 0; i < p->steps[0].n_tests; i++) {
+        const struct plan_expr *x = p->steps[0].tests[i], *c = NULL;
+        if (x->op == X_IN || (x->op == X_COMPARE && (x->sql == SQL_EQ || x->sql == SQL_IS)))
+            c = x->args[0]->op == X_COLUMN                    ? x->args[0]
+                : x->n_args > 1 && x->args[1]->op == X_COLUMN ? x->args[1]
+                                                              : NULL;
+        if (!c)
+            continue;
+        if (c->column == VTAB_ROW || s->table.table->columns[c->column].sorted ||
+            index_peek(known->vtab, s->table.table, (uint32_t)c->column) ||
+            index_is_due(known->vtab, s->table.table, (uint32_t)c->column, s->table.table->n_rows))
+            return true;
+    }
+    return false;
+}
+
+/* Do the rows of its only table come in the order that is asked for? */
+static bool is_in_order(const struct query_plan *p)
+{
+    const struct plan_expr *x = p->orders[0];
+    const struct table *t = p->sources[p->steps[0].source].table.table;
+    return p->n_orders == 1 && !p->orders_desc[0] && x->op == X_COLUMN && x->source == p->steps[0].source &&
+           (x->column == VTAB_ROW || (t->columns[x->column].sorted && t->columns[x->column].type != COL_STR));
+}
+
+bool plan_is_scan(const struct query_plan *p)
+{
+    return p->n_sources == 1 && !is_computed(&p->sources[p->steps[0].source]) && !p->grouped && !p->n_windows &&
+           !p->distinct && !p->restore_order && !p->n_arms && (p->n_orders ? is_in_order(p) : p->limit < 0);
+}
+
+/* JSON of each row takes the time that it takes, and its texts would fill the string pool. */
+static bool makes_json_of_rows(const struct query_plan *p)
+{
+    bool json = false;
+    for (uint32_t i = 0; i < p->n_items; i++)
+        json |= is_json_call(p->items[i].expr);
+    return json && !p->grouped && p->limit < 0;
+}
+
+bool plan_is_worth_it(const struct query_plan *p, bool inner, bool direct)
+{
+    bool first_rows = p->limit >= 0 && !p->n_orders && !p->grouped; /* SQLite stops when it has them */
+    if (narrows_batches(p) || makes_json_of_rows(p))
+        return false;
+    if (inner)
+        return true;
+    for (uint32_t i = 0; i < p->n_levels; i++)
+        if (first_rows && p->levels[i].n_partition)
+            return false;
+    if (first_rows && p->restore_order && !p->n_windows)
+        return false;
+    for (uint32_t i = 0; i < p->n_sources; i++)
+        if (is_computed(&p->sources[i]))
+            return true;
+    return p->grouped || p->n_windows || p->n_sources > 1 || p->distinct || p->n_orders ||
+           (p->n_lookups && p->limit < 0) || (direct && plan_is_scan(p) && !has_lookups(p));
+}
+
+bool plan_is_small(const struct reader *r)
+{
+    bool derived = false;
+    for (uint32_t i = 0; i < r->plan->n_sources; i++)
+        derived |= is_computed(&r->plan->sources[i]);
+    return !derived && !r->loop_arm && r->depth == 1 && *r->rows < PLANNER_MIN_ROWS;
+}
+
+enum { MANY_GROUPS = 16 /* times as many as are asked for */ };
+
+bool plan_stops_after_groups(const struct reader *r)
+{
+    const struct query_plan *p = r->plan;
+    const struct plan_expr *x = p->grouped && p->n_keys ? p->keys[0] : NULL;
+    int parent = p->limit >= 0 ? loops_parent(r) : -1;
+    if (!x || parent < 0 || p->having || p->n_windows || x->op != X_COLUMN || x->source >= p->n_sources ||
+        !p->sources[x->source].table.name)
+        return false;
+    const struct table *t = p->sources[x->source].table.table;
+    if (p->limit > t->n_rows || p->offset > t->n_rows || p->limit + p->offset > t->n_rows / MANY_GROUPS)
+        return false;
+    if (x->column != VTAB_ROW) {
+        const struct column *c = &t->columns[x->column];
+        if (!c->sorted || c->type == COL_STR || column_width(c) / MANY_GROUPS < (uint64_t)(p->limit + p->offset))
+            return false;
+    }
+    return !loops_say(r->loops, parent, "USE TEMP B-TREE FOR GROUP BY") &&
+           !loops_say(r->loops, parent, "USE TEMP B-TREE FOR ORDER BY");
+}
