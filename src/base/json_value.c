@@ -2,17 +2,10 @@
 #include "base/json_reader.h"
 
 #include "base/alloc.h"
+#include "base/hex.h"
 #include "base/utf8.h"
 
 #include <stdlib.h>
-
-static int hex_digit(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 /* Four hexadecimal digits, or -1. */
 static int32_t hex4(const uint8_t *p, const uint8_t *end)

@@ -1,6 +1,8 @@
 /* Reads the arguments of an address or a form. */
 #include "rpc/form.h"
 
+#include "base/hex.h"
+
 bool form_next(struct slice *rest, struct slice *name, struct slice *value)
 {
     if (rest->len == 0)
@@ -16,22 +18,14 @@ bool form_next(struct slice *rest, struct slice *name, struct slice *value)
     return true;
 }
 
-static int digit(uint8_t c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 int64_t form_decode(struct slice encoded, char *to)
 {
     size_t n = 0;
     for (size_t i = 0; i < encoded.len; i++) {
         int c = encoded.p[i] == '+' ? ' ' : encoded.p[i];
         if (c == '%') {
-            int high = i + 2 < encoded.len ? digit(encoded.p[i + 1]) : -1;
-            int low = high >= 0 ? digit(encoded.p[i + 2]) : -1;
+            int high = i + 2 < encoded.len ? hex_digit(encoded.p[i + 1]) : -1;
+            int low = high >= 0 ? hex_digit(encoded.p[i + 2]) : -1;
             if (low < 0)
                 return -1;
             c = high * 16 + low;

@@ -1,6 +1,8 @@
 /* Heads of HTTP requests and responses, and chunked bodies. */
 #include "rpc/http.h"
 
+#include "base/hex.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -280,18 +282,10 @@ int http_parse_head(struct slice bytes, struct http_request *r)
 enum { CHUNK_SIZE, CHUNK_EXTENSION, CHUNK_DATA, CHUNK_TRAILER, CHUNK_OVER };
 enum { MAX_CHUNK_LINE = 4096 };
 
-static int hex_value(uint8_t c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 /* A byte of the line with the size; false: broken. */
 static bool take_size_byte(struct http_chunks *c, uint8_t byte)
 {
-    int digit = hex_value(byte);
+    int digit = hex_digit(byte);
     if (c->state == CHUNK_SIZE && digit >= 0) {
         c->size = c->size << 4 | (uint64_t)digit;
         c->any = true;

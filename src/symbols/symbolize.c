@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/hex.h"
 #include "symbols/breakpad.h"
 #include "symbols/function_table.h"
 #include "symbols/safe_file.h"
@@ -37,20 +38,12 @@ void symbol_outcome_free(struct symbol_outcome *out)
 
 /* --- packets ------------------------------------------------------------------------------------------------------ */
 
-static int digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The bytes of a build id's text; of one that is a text itself, that. */
 static size_t build_id_bytes(const char *text, uint8_t out[ELF_MAX_BUILD_ID])
 {
     size_t n = strlen(text);
-    if (n % 2 == 0 && n <= 2 * ELF_MAX_BUILD_ID && strspn(text, "0123456789abcdef") == n) {
-        for (size_t i = 0; i < n / 2; i++)
-            out[i] = (uint8_t)(digit(text[2 * i]) << 4 | digit(text[2 * i + 1]));
+    if (n <= 2 * ELF_MAX_BUILD_ID && strspn(text, "0123456789abcdef") == n && hex_bytes(slice_of(text, n), out))
         return n / 2;
-    }
     n = n <= ELF_MAX_BUILD_ID ? n : 0;
     memcpy(out, text, n);
     return n;

@@ -1,6 +1,8 @@
 /* Reads the words, strings and numbers of protobuf text format. */
 #include "wire/text_lex.h"
 
+#include "base/hex.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -72,14 +74,6 @@ struct slice text_next_word(struct text_lexer *s)
     return slice_of(start, (size_t)(s->p - start));
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)tolower((unsigned char)c);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* One escape behind the backslash; s->p is on the character behind it. */
 static void put_escape(struct text_lexer *s, struct pb_writer *w)
 {
@@ -95,8 +89,8 @@ static void put_escape(struct text_lexer *s, struct pb_writer *w)
         b = (uint8_t)values[known - names];
     } else if (c == 'x' || c == 'X') {
         int digits = 0;
-        for (; digits < 2 && s->p < s->end && hex_digit(*s->p) >= 0; digits++)
-            b = (uint8_t)(b << 4 | hex_digit(*s->p++));
+        for (; digits < 2 && s->p < s->end && hex_digit((uint8_t)*s->p) >= 0; digits++)
+            b = (uint8_t)(b << 4 | hex_digit((uint8_t)*s->p++));
         if (!digits)
             text_fail(s, s->p, "\\x without a digit");
     } else if (c >= '0' && c <= '7') {

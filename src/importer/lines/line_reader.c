@@ -1,6 +1,8 @@
 /* Cuts files into lines, and lines into numbers. */
 #include "importer/lines/line_reader.h"
 
+#include "base/hex.h"
+
 #include <stdlib.h>
 
 /* Some editors put a mark of UTF-8 in front of the first line. */
@@ -112,8 +114,7 @@ bool number_hex(struct slice s, uint64_t *value)
     if (!s.len)
         return false;
     for (size_t i = 0; i < s.len; i++) {
-        uint8_t c = s.p[i] | 32;
-        int digit = is_digit(s.p[i]) ? s.p[i] - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+        int digit = hex_digit(s.p[i]);
         if (digit < 0 || v >> 60)
             return false;
         v = v << 4 | (unsigned)digit;

@@ -1,4 +1,5 @@
 /* Reads messages of OTLP in JSON: once through the text, each span a record. */
+#include "base/hex.h"
 #include "base/json_reader.h"
 #include "importer/otlp/otlp_internal.h"
 
@@ -101,14 +102,6 @@ static bool time_member(struct json_walk *w, int64_t *out)
     return true;
 }
 
-static int hex_digit(uint8_t c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 /* An id of n bytes in hexadecimal digits; an empty one stays zero. *bad: it is something else. */
 static bool id_member(struct json_walk *w, uint8_t *out, size_t n, bool *bad)
 {
@@ -117,12 +110,7 @@ static bool id_member(struct json_walk *w, uint8_t *out, size_t n, bool *bad)
         return false;
     if (!text.raw.len)
         return true;
-    bool ok = text.raw.len == 2 * n;
-    for (size_t i = 0; i < n && ok; i++) {
-        int high = hex_digit(text.raw.p[2 * i]), low = hex_digit(text.raw.p[2 * i + 1]);
-        ok = high >= 0 && low >= 0;
-        out[i] = (uint8_t)(ok ? high << 4 | low : 0);
-    }
+    bool ok = text.raw.len == 2 * n && hex_bytes(text.raw, out);
     if (!ok)
         memset(out, 0, n);
     *bad |= !ok;

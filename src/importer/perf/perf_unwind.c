@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "base/hex.h"
 
 #include <unistd.h>
 
@@ -90,24 +91,10 @@ void perf_unwind_map(struct perf_import *p, uint32_t mapping, struct perf_inode 
         p->im->failed = true;
 }
 
-static int digit(uint8_t c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The bytes of a build id; 0: there is none. */
 static size_t build_id_bytes(struct slice text, uint8_t bytes[MAX_BUILD_ID])
 {
-    size_t n = text.len / 2;
-    if (text.len % 2 || n > MAX_BUILD_ID)
-        return 0;
-    for (size_t i = 0; i < n; i++) {
-        int high = digit(text.p[2 * i]), low = digit(text.p[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return 0;
-        bytes[i] = (uint8_t)(high << 4 | low);
-    }
-    return n;
+    return text.len / 2 <= MAX_BUILD_ID && hex_bytes(text, bytes) ? text.len / 2 : 0;
 }
 
 static void read_file(struct perf_import *p, struct code *code)

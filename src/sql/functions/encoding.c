@@ -1,4 +1,5 @@
 /* BASE64, UNHEX, ZSTD_COMPRESS, DEMANGLE, FILE_WRITE: bytes to text and back. */
+#include "base/hex.h"
 #include "base/output_file.h"
 #include "demangle/demangle.h"
 #include "sql/functions/functions.h"
@@ -76,9 +77,9 @@ static void unhex(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     uint64_t v = 0;
     bool bad = in.len == 0 || in.len > 16;
     for (size_t i = 0; i < in.len && !bad; i++) {
-        uint8_t c = in.p[i] | 0x20;
-        bad = !((in.p[i] >= '0' && in.p[i] <= '9') || (c >= 'a' && c <= 'f'));
-        v = v << 4 | (uint64_t)(in.p[i] <= '9' ? in.p[i] - '0' : c - 'a' + 10);
+        int digit = hex_digit(in.p[i]);
+        bad = digit < 0;
+        v = v << 4 | (uint64_t)digit;
     }
     if (bad)
         function_error(ctx, "UNHEX: invalid hex string");
@@ -98,10 +99,9 @@ static void unhex_bytes(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     int half = -1;
     bool bad = !out;
     for (size_t i = 0; i < in.len && !bad; i++) {
-        uint8_t c = in.p[i], l = c | 0x20;
-        int v = c >= '0' && c <= '9' ? c - '0' : l >= 'a' && l <= 'f' ? l - 'a' + 10 : -1;
+        int v = hex_digit(in.p[i]);
         if (v < 0)
-            bad = half >= 0 || !pass.len || !memchr(pass.p, c, pass.len);
+            bad = half >= 0 || !pass.len || !memchr(pass.p, in.p[i], pass.len);
         else if (half < 0)
             half = v;
         else {
