@@ -1,23 +1,19 @@
 /* Loads libarchive. */
 #include "base/libarchive.h"
 
-#include <dlfcn.h>
-#include <string.h>
+#include "base/shared_library.h"
 
 int libarchive_load(struct libarchive *l, struct error *err)
 {
-    void *library = dlopen("libarchive.so.13", RTLD_NOW | RTLD_LOCAL), *found = NULL;
-    if (!library)
-        return error_set(
-            err, -MRD_ENOTFOUND,
-            "archives need libarchive.so.13, which is not installed (package libarchive13t64, libarchive13, "
-            "or libarchive)");
-#define X(name)                                                                                                        \
-    found = dlsym(library, #name);                                                                                     \
-    if (!found)                                                                                                        \
-        return error_set(err, -MRD_ENOTFOUND, "libarchive.so.13 lacks %s: 3.3 or newer is needed", #name);             \
-    memcpy(&l->name, &found, sizeof found);
-    LIBARCHIVE_FUNCTIONS(X)
+#define X(name) #name,
+    static const char *const names[] = {LIBARCHIVE_FUNCTIONS(X) NULL};
 #undef X
-    return 0;
+    _Static_assert(sizeof *l == sizeof names - sizeof *names, "a pointer for each name");
+    const char *missing = shared_library_load("libarchive.so.13", names, l);
+    if (!missing)
+        return 0;
+    return *missing ? error_set(err, -MRD_ENOTFOUND, "libarchive.so.13 lacks %s: 3.3 or newer is needed", missing)
+                    : error_set(err, -MRD_ENOTFOUND,
+                                "archives need libarchive.so.13, which is not installed (package libarchive13t64, "
+                                "libarchive13, or libarchive)");
 }

@@ -2,11 +2,11 @@
 #include "symbols/debuginfod.h"
 
 #include "base/alloc.h"
+#include "base/shared_library.h"
 
-#include <dlfcn.h>
 #include <elfutils/debuginfod.h>
+#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define FUNCTIONS(X)                                                                                                   \
     X(debuginfod_begin)                                                                                                \
@@ -14,14 +14,18 @@
     X(debuginfod_find_debuginfo)
 
 struct debuginfod {
-    debuginfod_client *client;
 #define X(name) __typeof__(name) *name;
     FUNCTIONS(X)
 #undef X
+    debuginfod_client *client;
 };
 
 int debuginfod_open(struct debuginfod **out, struct error *err)
 {
+#define X(name) #name,
+    static const char *const names[] = {FUNCTIONS(X) NULL};
+#undef X
+    _Static_assert(offsetof(struct debuginfod, client) == sizeof names - sizeof *names, "a pointer for each name");
     const char *servers = getenv("DEBUGINFOD_URLS");
     *out = NULL;
     if (!servers || !servers[0])
@@ -30,15 +34,8 @@ int debuginfod_open(struct debuginfod **out, struct error *err)
     if (!d)
         return error_set(err, -MRD_ENOMEM, "out of memory");
     /* It stays loaded: what it uses (curl, TLS) keeps memory of its own until the program ends. */
-    void *library = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL), *found = NULL;
-    bool whole = library;
-#define X(name)                                                                                                        \
-    found = whole ? dlsym(library, #name) : NULL;                                                                      \
-    whole = found != NULL;                                                                                             \
-    memcpy(&d->name, &found, sizeof found);
-    FUNCTIONS(X)
-#undef X
-    d->client = whole ? d->debuginfod_begin() : NULL;
+    if (!shared_library_load("libdebuginfod.so.1", names, d))
+        d->client = d->debuginfod_begin();
     if (!d->client) {
         debuginfod_close(d);
         return error_set(err, -MRD_ENOTFOUND,

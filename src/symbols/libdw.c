@@ -1,22 +1,17 @@
 /* Loads libdw. */
 #include "symbols/libdw.h"
 
-#include <dlfcn.h>
-#include <stdint.h>
-#include <string.h>
+#include "base/shared_library.h"
 
 int libdw_open(struct libdw *l, struct error *err)
 {
-    *l = (struct libdw){.handle = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL)};
-    if (!l->handle)
-        return error_set(err, -MRD_ENOTFOUND, "libdw.so.1 is not installed (package libdw1, or elfutils-libs)");
-    void *found = NULL;
-#define X(name)                                                                                                        \
-    found = dlsym(l->handle, #name);                                                                                   \
-    if (!found)                                                                                                        \
-        return error_set(err, -MRD_ENOTFOUND, "libdw.so.1 lacks %s: elfutils 0.171 or newer is needed", #name);        \
-    memcpy(&l->name, &found, sizeof found);
-    LIBDW_FUNCTIONS(X)
+#define X(name) #name,
+    static const char *const names[] = {LIBDW_FUNCTIONS(X) NULL};
 #undef X
-    return 0;
+    _Static_assert(sizeof *l == sizeof names - sizeof *names, "a pointer for each name");
+    const char *missing = shared_library_load("libdw.so.1", names, l);
+    if (!missing)
+        return 0;
+    return *missing ? error_set(err, -MRD_ENOTFOUND, "libdw.so.1 lacks %s: elfutils 0.171 or newer is needed", missing)
+                    : error_set(err, -MRD_ENOTFOUND, "libdw.so.1 is not installed (package libdw1, or elfutils-libs)");
 }

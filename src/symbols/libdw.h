@@ -31,7 +31,6 @@
     X(dwarf_lineno)
 
 struct libdw {
-    void *handle;
 #define X(name) __typeof__(name) *name;
     LIBDW_FUNCTIONS(X)
 #undef X
