@@ -111,6 +111,9 @@ enum unwind_end {
     UNWIND_ENDS
 };
 
+/* Profiling.StackUnwindError of such an end; 0: the stack is whole. */
+uint32_t unwind_end_error(enum unwind_end end);
+
 struct unwind_frame {
     uint64_t pc;
     bool exact; /* it was there, not a return address: the innermost frame, and what a signal stopped */

@@ -1,6 +1,8 @@
 /* Walks from frame to frame: by the rows of unwind tables, and by frame pointers where there are none. */
 #include "unwind/cfi.h"
 
+#include "wire/fields.h"
+
 enum { CACHE_ROWS = 8192 };
 enum {
     WORK_MAX = 1 << 20
@@ -64,6 +66,20 @@ uint64_t unwind_frame_code(const struct unwind_task *t, const struct unwind_fram
 {
     uint8_t step = archs[t->arch].step;
     return f->exact || f->pc < step ? f->pc : f->pc - step;
+}
+
+uint32_t unwind_end_error(enum unwind_end end)
+{
+    static const uint8_t errors[UNWIND_ENDS] = {
+        [UNWIND_NO_MAP] = PROFILING_STACK_UNWIND_ERROR_INVALID_MAP,
+        [UNWIND_NO_TABLES] = PROFILING_STACK_UNWIND_ERROR_UNWIND_INFO,
+        [UNWIND_BAD_TABLES] = PROFILING_STACK_UNWIND_ERROR_UNWIND_INFO,
+        [UNWIND_OUTSIDE] = PROFILING_STACK_UNWIND_ERROR_MEMORY_INVALID,
+        [UNWIND_REPEATS] = PROFILING_STACK_UNWIND_ERROR_REPEATED_FRAME,
+        [UNWIND_TOO_DEEP] = PROFILING_STACK_UNWIND_ERROR_MAX_FRAMES_EXCEEDED,
+        [UNWIND_UNSUPPORTED] = PROFILING_STACK_UNWIND_ERROR_UNSUPPORTED,
+    };
+    return errors[end];
 }
 
 /* ---- cache ---- */

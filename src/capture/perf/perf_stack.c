@@ -162,24 +162,18 @@ static void collect_frame_pointers(struct stack *k, const struct perf_record *r)
     }
 }
 
-static void set_error(struct perf_user_stack *u, const char *name, uint32_t code)
+/* Why the stack ends before it is whole; UNWIND_WHOLE: it does not. */
+static void set_end(struct perf_user_stack *u, enum unwind_end end)
 {
-    u->error = name;
-    u->error_code = code;
+    static const char *const names[UNWIND_ENDS] = {
+        [UNWIND_NO_MAP] = "ERROR INVALID_MAP",      [UNWIND_NO_TABLES] = "ERROR UNWIND_INFO",
+        [UNWIND_BAD_TABLES] = "ERROR UNWIND_INFO",  [UNWIND_OUTSIDE] = "ERROR MEMORY_INVALID",
+        [UNWIND_REPEATS] = "ERROR REPEATED_FRAME",  [UNWIND_TOO_DEEP] = "ERROR MAX_FRAME_EXCEEDED",
+        [UNWIND_UNSUPPORTED] = "ERROR UNSUPPORTED",
+    };
+    u->error = names[end];
+    u->error_code = unwind_end_error(end);
 }
-
-static const struct {
-    const char *name;
-    uint32_t code;
-} ends[UNWIND_ENDS] = {
-    [UNWIND_NO_MAP] = {"ERROR INVALID_MAP", PROFILING_STACK_UNWIND_ERROR_INVALID_MAP},
-    [UNWIND_NO_TABLES] = {"ERROR UNWIND_INFO", PROFILING_STACK_UNWIND_ERROR_UNWIND_INFO},
-    [UNWIND_BAD_TABLES] = {"ERROR UNWIND_INFO", PROFILING_STACK_UNWIND_ERROR_UNWIND_INFO},
-    [UNWIND_OUTSIDE] = {"ERROR MEMORY_INVALID", PROFILING_STACK_UNWIND_ERROR_MEMORY_INVALID},
-    [UNWIND_REPEATS] = {"ERROR REPEATED_FRAME", PROFILING_STACK_UNWIND_ERROR_REPEATED_FRAME},
-    [UNWIND_TOO_DEEP] = {"ERROR MAX_FRAME_EXCEEDED", PROFILING_STACK_UNWIND_ERROR_MAX_FRAMES_EXCEEDED},
-    [UNWIND_UNSUPPORTED] = {"ERROR UNSUPPORTED", PROFILING_STACK_UNWIND_ERROR_UNSUPPORTED},
-};
 
 static void collect_by_tables(struct stack *k, const struct perf_record *r)
 {
@@ -191,8 +185,8 @@ static void collect_by_tables(struct stack *k, const struct perf_record *r)
     size_t n = cache ? unwind_stack(cache, &t, frames, UNWIND_MAX_FRAMES, &end) : 0;
     for (size_t i = 0; i < n; i++)
         collect(k, frames[i].pc, frames[i].exact);
-    if (ends[end].name && !k->device)
-        set_error(&k->s->user, ends[end].name, ends[end].code);
+    if (!k->device)
+        set_end(&k->s->user, end);
 }
 
 /* Files of frames whose mapping has no number yet are asked for, and names of code that has no file. */
@@ -211,11 +205,11 @@ bool perf_stack_collect(struct perf_sampler *s, struct perf_process *p, const st
 {
     struct stack k = {.s = s, .p = p, .now_ms = now_ms};
     s->user.n = 0;
-    set_error(&s->user, NULL, 0);
+    set_end(&s->user, UNWIND_WHOLE);
     if (!perf_config_copies_stacks(s->config))
         collect_chain(&k, r);
     else if (!r->regs || r->abi != PERF_ABI_64) /* stacks of 32 bits have other frames */
-        set_error(&s->user, ends[UNWIND_UNSUPPORTED].name, ends[UNWIND_UNSUPPORTED].code);
+        set_end(&s->user, UNWIND_UNSUPPORTED);
     else if (s->config->user_frames == PERF_USER_DWARF)
         collect_by_tables(&k, r);
     else

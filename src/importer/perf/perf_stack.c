@@ -2,6 +2,7 @@
 #include "importer/perf/perf_unwind.h"
 
 #include "base/hash.h"
+#include "importer/profiling/samples.h"
 #include "importer/profiling/stack_profile.h"
 
 enum { MODE_KERNEL = 1, MODE_USER = 2, MODE_HYPERVISOR = 3, MODE_GUEST_KERNEL = 4, MODE_GUEST_USER = 5 };
@@ -189,12 +190,12 @@ uint32_t perf_callsite(struct perf_import *p, const struct perf_attr *a, const s
                        const uint8_t *record, unsigned mode, strid *unwind_error)
 {
     const struct unwind_frame *frames;
-    const char *error;
+    uint32_t error;
     size_t n = perf_unwind(p, a, s, &frames, &error);
     if (!n && s->stack.len)
         stats_add(&p->im->st->stats, p->m->id, STAT_perf_aux_ignored, 1);
     if (n && error)
-        *unwind_error = import_str(p->im, error);
+        *unwind_error = sample_unwind_error(p->im, error);
     struct slice chain = chain_of(p, a, s, record, &mode);
     if (n)
         return unwound_callsite(p, chain, mode, s->where.pid, frames, n);

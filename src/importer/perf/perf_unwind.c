@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/hex.h"
+#include "wire/fields.h"
 
 #include <unistd.h>
 
@@ -153,14 +154,8 @@ static bool find_code(void *ctx, uint64_t pc, struct unwind_place *place)
 /* ---- stacks ---- */
 
 size_t perf_unwind(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s,
-                   const struct unwind_frame **frames, const char **error)
+                   const struct unwind_frame **frames, uint32_t *error)
 {
-    static const char *const ends[UNWIND_ENDS] = {
-        [UNWIND_NO_MAP] = "invalid_map",      [UNWIND_NO_TABLES] = "unwind_info",
-        [UNWIND_BAD_TABLES] = "unwind_info",  [UNWIND_OUTSIDE] = "memory_invalid",
-        [UNWIND_REPEATS] = "repeated_frame",  [UNWIND_TOO_DEEP] = "max_frames_exceeded",
-        [UNWIND_UNSUPPORTED] = "unsupported",
-    };
     struct perf_unwinder *u = p->unwinder;
     enum unwind_end end;
     if (!u || !s->stack.len || !s->regs.len || s->regs_abi != ABI_64)
@@ -171,7 +166,7 @@ size_t perf_unwind(struct perf_import *p, const struct perf_attr *a, const struc
     unwind_set_registers(&u->task, a->regs_user, s->regs.p);
     size_t n = unwind_stack(u->cache, &u->task, u->frames, UNWIND_MAX_FRAMES, &end);
     *frames = u->frames;
-    *error = u->missing ? "invalid_elf" : ends[end];
+    *error = u->missing ? PROFILING_STACK_UNWIND_ERROR_INVALID_ELF : unwind_end_error(end);
     for (size_t i = 0; u->missing && i < n; i++)
         if (unwind_frame_code(&u->task, &u->frames[i]) == u->missing_pc)
             n = i + 1; /* what comes behind it was guessed */

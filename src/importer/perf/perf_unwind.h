@@ -20,10 +20,9 @@ void perf_unwind_open(struct perf_import *p);
 void perf_unwind_map(struct perf_import *p, uint32_t mapping, struct perf_inode inode);
 
 /* The frames of a sample's user space, innermost first; 0 when it has no copies that can be read. *error: why they end
- * before the outermost function, a Profiling.StackUnwindError in small letters; NULL: they do not. They last until the
- * next call. */
+ * before the outermost function, a Profiling.StackUnwindError; 0: they do not. They last until the next call. */
 size_t perf_unwind(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s,
-                   const struct unwind_frame **frames, const char **error);
+                   const struct unwind_frame **frames, uint32_t *error);
 
 /* An address inside of the instruction that such a frame is in. */
 uint64_t perf_unwind_code(const struct perf_import *p, const struct unwind_frame *frame);

@@ -281,12 +281,9 @@ static void read_sample(struct slice bytes, struct perf_sample *x)
         x->n_counts++;
 }
 
-static strid unwind_error(struct machine_ctx *m, const struct perf_sample *x)
+strid sample_unwind_error(struct importer *im, uint64_t code)
 {
-    if (!x->has_unwind_error)
-        return 0;
-    bool known = x->unwind_error < sizeof unwind_errors / sizeof *unwind_errors;
-    return import_str(m->im, unwind_errors[known ? x->unwind_error : 0]);
+    return import_str(im, unwind_errors[code < sizeof unwind_errors / sizeof *unwind_errors ? code : 0]);
 }
 
 /* Samples without their stack keep their row and their counts; not in scope means that nothing else is wanted. */
@@ -339,7 +336,7 @@ void perf_sample_parse(struct packet *p)
         .cpu = x.cpu,
         .mode = x.mode < sizeof modes / sizeof *modes && modes[x.mode] ? import_str(m->im, modes[x.mode]) : 0,
         .callsite = x.has_callstack ? stack_profile_interned(m, p->gen, upid, x.callstack) : CALLSITE_NONE,
-        .unwind_error = unwind_error(m, &x),
+        .unwind_error = x.has_unwind_error ? sample_unwind_error(m->im, x.unwind_error) : 0,
         .session = session,
         .counter_set = set,
     };

@@ -19,6 +19,8 @@ struct sample {
     int64_t session;
     int64_t counter_set; /* COL_NULL: none */
 };
+/* The name of a Profiling.StackUnwindError. */
+strid sample_unwind_error(struct importer *im, uint64_t code);
 /* Adds the sample with the contexts it stands in; its row, UINT32_MAX when out of memory. */
 uint32_t sample_insert(struct profiling_machine *s, const struct sample *sample);
 /* Adds a counter sample to a set: *set is COL_NULL before the first. */
