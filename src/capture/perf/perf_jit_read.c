@@ -90,7 +90,7 @@ static bool is_still_there(const struct perf_jit *j)
 static bool is_stale(const struct perf_jit *j, const struct stat *st)
 {
     int64_t boot = clock_now_ns(CLOCK_BOOTTIME), real = clock_now_ns(CLOCK_REALTIME);
-    int64_t began = (int64_t)(j->began * 1000 / (uint64_t)sysconf(_SC_CLK_TCK));
+    int64_t began = (int64_t)(j->began / 1000000);
     int64_t changed = (int64_t)st->st_ctim.tv_sec * 1000 + st->st_ctim.tv_nsec / 1000000;
     return j->began && changed + STALE_MS < (real - boot) / 1000000 + began;
 }

@@ -2,10 +2,8 @@
 #include "capture/perf/perf_packets.h"
 
 #include "capture/probes/common/data_source.h"
-#include "capture/probes/proc_text.h"
+#include "capture/probes/proc_status.h"
 #include "wire/fields.h"
-
-#include <stdio.h>
 
 _Static_assert(PERF_MODE_GUEST_USER == (int)PROFILING_CPU_MODE_GUEST_USER, "the numbers of Profiling.CpuMode");
 
@@ -208,19 +206,12 @@ void perf_packets_polled(struct perf_packets *p, uint32_t cpu, uint64_t now, con
 /* The process, unless /proc says nothing of its command line, as it has ended. */
 static void put_process(struct pb_writer *w, int32_t pid)
 {
-    char path[64], text[8192];
-    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
-    int len = text_read_once(path, text, sizeof text);
-    if (len <= 0)
-        return;
-    size_t process = pb_begin(w, PROCESS_TREE_PROCESSES);
+    size_t before = w->n, process = pb_begin(w, PROCESS_TREE_PROCESSES);
     pb_put_i64(w, PROCESS_TREE_PROCESS_PID, pid);
-    for (int at = 0; at < len;) { /* arguments end with NUL */
-        size_t n = strnlen(text + at, (size_t)(len - at));
-        pb_put_bytes(w, PROCESS_TREE_PROCESS_CMDLINE, text + at, n);
-        at += (int)n + 1;
-    }
-    pb_end(w, process);
+    if (proc_put_cmdline(w, pid))
+        pb_end(w, process);
+    else
+        w->n = before;
 }
 
 void perf_packets_name(struct perf_packets *p, const struct perf_record *r, const char *name)

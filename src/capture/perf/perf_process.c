@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "capture/probes/proc_text.h"
+#include "capture/probes/proc_status.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,14 +127,8 @@ bool perf_process_read(struct perf_processes *ps, struct perf_process *p, uint64
 
 uint64_t perf_process_began(int32_t pid)
 {
-    enum { AFTER_NAME = 20 }; /* proc(5): starttime is field 22, the name is field 2 and may hold anything */
-    char path[48], text[4096], *at;
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    if (text_read_once(path, text, sizeof text) <= 0 || (at = strrchr(text, ')')) == NULL)
-        return UINT64_MAX;
-    for (int i = 0; at && i < AFTER_NAME; i++)
-        at = strchr(at + 1, ' ');
-    return at ? strtoull(at, NULL, 10) : UINT64_MAX;
+    struct proc_times times;
+    return proc_times_read(pid, &times) ? times.start_from_boot_ns : UINT64_MAX;
 }
 
 void perf_process_record(struct perf_processes *ps, const struct perf_record *r)

@@ -71,8 +71,8 @@ struct perf_map *perf_process_find_in_parent(struct perf_processes *ps, const st
 /* The map that an address lies in, or NULL. */
 struct perf_map *perf_process_find(struct perf_process *p, uint64_t address);
 
-/* When the process of that number began, in ticks since the machine did: tells it from others that have had the number.
- * UINT64_MAX: there is none. */
+/* When the process of that number began, in nanoseconds since the machine did: tells it from others that have had the
+ * number. UINT64_MAX: there is none. */
 uint64_t perf_process_began(int32_t pid);
 
 /* Forgets maps, not the verdicts. */

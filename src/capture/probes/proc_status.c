@@ -2,6 +2,7 @@
 #include "capture/probes/proc_status.h"
 
 #include "capture/probes/proc_text.h"
+#include "wire/fields.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,6 +123,19 @@ bool proc_times_read(int32_t pid, struct proc_times *t)
     char path[64], text[2048];
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
     return text_read_once(path, text, sizeof text) > 0 && proc_times_parse(text, (uint64_t)sysconf(_SC_CLK_TCK), t);
+}
+
+bool proc_put_cmdline(struct pb_writer *w, int32_t pid)
+{
+    char path[64], text[8192];
+    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+    int len = text_read_once(path, text, sizeof text);
+    for (int at = 0; at < len;) { /* arguments end with NUL; a process that changed its title may have none */
+        size_t n = strnlen(text + at, (size_t)(len - at));
+        pb_put_bytes(w, PROCESS_TREE_PROCESS_CMDLINE, text + at, n);
+        at += (int)n + 1;
+    }
+    return len > 0;
 }
 
 const char *proc_cgroup_parse(char *text)

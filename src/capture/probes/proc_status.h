@@ -2,6 +2,8 @@
 #ifndef MERIDIAN_CAPTURE_PROBES_PROC_STATUS_H
 #define MERIDIAN_CAPTURE_PROBES_PROC_STATUS_H
 
+#include "wire/pb_writer.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -58,6 +60,9 @@ struct proc_times {
 };
 bool proc_times_read(int32_t pid, struct proc_times *t);
 bool proc_times_parse(char *text, uint64_t ticks_per_second, struct proc_times *t);
+
+/* Writes the arguments of a process as ProcessTree.Process.cmdline. False: /proc tells none, as of kernel threads. */
+bool proc_put_cmdline(struct pb_writer *w, int32_t pid);
 
 /* The control group of a process, of the text of /proc/PID/cgroup (changed by this): the path of the one hierarchy of
  * version 2, or where that says nothing (`/`) the path of version 1 that systemd keeps, or else the longest. "" when

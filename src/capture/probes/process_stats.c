@@ -101,19 +101,10 @@ static bool mark_seen(struct process_stats *s, int32_t tid)
 
 static void put_cmdline(struct process_stats *s, const struct proc_status *p)
 {
-    char path[64], text[8192];
-    snprintf(path, sizeof path, "/proc/%d/cmdline", p->pid);
-    int len = text_read_once(path, text, sizeof text);
-    if (len <= 0) {
-        pb_put_str(&s->w, PROCESS_TREE_PROCESS_CMDLINE, p->name);
-        pb_put_varint(&s->w, PROCESS_TREE_PROCESS_CMDLINE_IS_COMM, 1);
+    if (proc_put_cmdline(&s->w, p->pid))
         return;
-    }
-    for (int at = 0; at < len;) { /* arguments end with NUL; a process that changed its title may have none */
-        size_t n = strnlen(text + at, (size_t)(len - at));
-        pb_put_bytes(&s->w, PROCESS_TREE_PROCESS_CMDLINE, text + at, n);
-        at += (int)n + 1;
-    }
+    pb_put_str(&s->w, PROCESS_TREE_PROCESS_CMDLINE, p->name);
+    pb_put_varint(&s->w, PROCESS_TREE_PROCESS_CMDLINE_IS_COMM, 1);
 }
 
 static void put_cgroup(struct process_stats *s, int32_t pid)
