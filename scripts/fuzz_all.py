@@ -5,9 +5,10 @@
     scripts/fuzz_all.py BUILD --aim [--for 60] [--jobs 2]             for an hour, those first that are farthest from the aim
     scripts/fuzz_all.py BUILD --table                                 the runs of BUILD/campaign.tsv into the page's table
 
-Targets run in slices, in the scheduler's idle class, so that other work on the machine goes first. Corpora grow in BUILD/corpus,
-seeded from test/fuzz/corpus. Findings are in BUILD/findings; the exit status is 1 when there are any. BUILD/campaign.tsv gets a
-line for each slice: the target, its executions, CPU seconds, findings, the date. --table moves these lines into the page.
+Targets run in slices, in the scheduler's idle class, so that other work on the machine goes first; with --nice they take
+their share of a machine that is never idle. Corpora grow in BUILD/corpus, seeded from test/fuzz/corpus. Findings are in
+BUILD/findings; the exit status is 1 when there are any. BUILD/campaign.tsv gets a line for each slice: the target, its
+executions, CPU seconds, findings, the date. --table moves these lines into the page.
 """
 import argparse
 import datetime
@@ -112,7 +113,8 @@ def add_to_page(build):
 class Campaign:
     """What workers share: which target is next, and what has been run."""
 
-    def __init__(self, build, programs, aim, minutes, end):
+    def __init__(self, build, programs, aim, minutes, end, nice):
+        self.scheduler = ["nice", "-n", str(nice)] if nice is not None else ["chrt", "--idle", "0"]
         self.build, self.programs, self.aim, self.minutes, self.end = build, programs, aim, minutes, end
         self.lock = threading.Lock()
         self.busy, self.failed = set(), False
@@ -139,7 +141,7 @@ class Campaign:
         """Keeps the inputs of earlier campaigns that reach what no other does."""
         smaller = corpus + ".next"
         os.makedirs(smaller, exist_ok=True)
-        subprocess.run(["chrt", "--idle", "0", self.programs[target], "-merge=1", "-timeout=20",
+        subprocess.run(self.scheduler + [self.programs[target], "-merge=1", "-timeout=20",
                         "-artifact_prefix=" + os.path.join(self.build, "slow-"), smaller, corpus, seeds],
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, check=False)
         shutil.rmtree(corpus)
@@ -160,7 +162,7 @@ class Campaign:
                    seeds]
         with open(log, "ab") as out:
             at = out.tell()
-            process = subprocess.Popen(["chrt", "--idle", "0"] + command, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
+            process = subprocess.Popen(self.scheduler + command, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
             _, status, used = os.wait4(process.pid, 0)
             process.returncode = status
         with open(log, errors="replace") as f:
@@ -192,6 +194,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="targets at a time")
     parser.add_argument("--aim", action="store_true", help="those first that are farthest from what docs/security.md aims at")
     parser.add_argument("--for", dest="time", type=float, metavar="MINUTES", help="end after so long")
+    parser.add_argument("--nice", type=int, metavar="N", help="run at this niceness, not in the idle class")
     parser.add_argument("--table", action="store_true", help="bring the table of docs/security.md up to date")
     args = parser.parse_args()
     if args.table:
@@ -205,7 +208,7 @@ def main():
     if args.targets:
         programs = {t: programs[t] for t in args.targets}
     write_dictionary(os.path.join(args.build, "words.dict"))
-    campaign = Campaign(args.build, programs, args.aim, args.minutes, args.time and time.monotonic() + args.time * 60)
+    campaign = Campaign(args.build, programs, args.aim, args.minutes, args.time and time.monotonic() + args.time * 60, args.nice)
     workers = [threading.Thread(target=campaign.work, daemon=True) for _ in range(args.jobs)]
     for worker in workers:
         worker.start()

@@ -164,7 +164,8 @@ const char *tp_column_name(const struct tp_result *r, int column);
 int tp_step(struct tp_result *r);
 
 /* Values of the current row, 0 <= column < tp_columns(); they live until the next tp_step(). tp_text() is
- * NUL-terminated and NULL for NULL; *len (may be NULL) its bytes. */
+ * NUL-terminated and NULL for NULL; *len (may be NULL) its bytes. Where there is no memory for a value it is 0 or "",
+ * and the next tp_step() says so. */
 enum tp_type tp_column_type(const struct tp_result *r, int column);
 int64_t tp_int64(const struct tp_result *r, int column);
 double tp_double(const struct tp_result *r, int column);

@@ -557,7 +557,8 @@ const char *tp_text(const struct tp_result *r, int column, size_t *len)
 {
     if (r->source)
         return r->source->bytes(r->rows, column, len);
-    return engine_value_text(&r->r, column, len);
+    const char *text = engine_value_text(&r->r, column, len);
+    return text || engine_value_type(&r->r, column) == SQLITE_NULL ? text : ""; /* no memory */
 }
 
 const void *tp_blob(const struct tp_result *r, int column, size_t *len)

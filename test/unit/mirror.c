@@ -260,8 +260,13 @@ static void set_gate(bool on)
     alloc_set_gate(on ? gate : NULL, NULL);
 }
 
-static int next_row(struct engine_result *r, struct error *err)
+/* Somebody interrupts the statement before its row of that number is asked for; 0: nobody does. */
+static uint32_t interrupt_at;
+
+static int next_row(struct engine *e, struct engine_result *r, uint32_t row, struct error *err)
 {
+    if (interrupt_at && row == interrupt_at)
+        engine_interrupt(e);
     set_gate(true);
     int rc = engine_result_next(r, err);
     set_gate(false);
@@ -286,12 +291,14 @@ static uint64_t ask_all(struct engine *e, const char *query, bool direct, bool *
         all = hash_combine(all, hash_bytes(name, strlen(name)));
         put(shown, "%s|", name);
     }
-    for (uint32_t rows = 0; rc == 0 && (rc = next_row(&r, &err)) == 1; rc = 0, rows++)
+    for (uint32_t rows = 0; rc == 0 && (rc = next_row(e, &r, rows, &err)) == 1; rc = 0, rows++)
         for (int i = 0; i < r.n_columns; i++) {
             size_t len;
+            set_gate(true);
             int type = engine_value_type(&r, i);
             int64_t number = type == SQLITE_TEXT ? engine_value_int64(&r, i) : 0;
             const char *text = engine_value_text(&r, i, &len);
+            set_gate(false);
             all = hash_combine(all, hash_bytes(text, len) + (unsigned)type + (uint64_t)number);
             if (rows < 10)
                 put(shown, "%s%s", i ? "," : "\n", text ? text : "NULL");
@@ -323,6 +330,22 @@ void mirror_check_memory(struct mirror *m, const char *query, unsigned fail_at, 
                   fail_at, for_good ? " and all that follow" : "", shown.p, whole.p);
     ck_assert_msg(a == ask_all(m->e, query, true, &planned, &after), "%s\nafter a failure: %.900s\nbefore: %.900s",
                   query, after.p, whole.p);
+}
+
+bool mirror_check_interrupt(struct mirror *m, const char *query, uint32_t row)
+{
+    struct text whole = {.n = 0}, shown = {.n = 0}, after = {.n = 0};
+    bool planned;
+    uint64_t a = ask_all(m->e, query, true, &planned, &whole);
+    interrupt_at = row;
+    uint64_t b = ask_all(m->e, query, true, &planned, &shown);
+    interrupt_at = 0;
+    bool interrupted = strstr(shown.p, "\ninterrupted");
+    ck_assert_msg(a == b || interrupted, "%s\ninterrupted at row %u: %.900s\nnot interrupted: %.900s", query, row,
+                  shown.p, whole.p);
+    ck_assert_msg(a == ask_all(m->e, query, true, &planned, &after), "%s\nafter an interrupt: %.900s\nbefore: %.900s",
+                  query, after.p, whole.p);
+    return interrupted;
 }
 
 bool mirror_compare_planner(struct mirror *m, const char *query)

@@ -45,6 +45,10 @@ bool mirror_compare_planner(struct mirror *m, const char *query);
  * there on), ours or SQLite's; and the right rows afterwards. */
 void mirror_check_memory(struct mirror *m, const char *query, unsigned fail_at, bool for_good);
 
+/* Fails unless the query gives the right rows or says "interrupted" when that happens before its row of that number is
+ * asked for, and the right rows afterwards. True when it said so. */
+bool mirror_check_interrupt(struct mirror *m, const char *query, uint32_t row);
+
 /* mirror_compare() of n queries that `make` writes; it returns how many columns are ordered. */
 void mirror_compare_made(struct mirror *m, uint32_t (*make)(struct text *t), int n);
 

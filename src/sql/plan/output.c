@@ -36,7 +36,7 @@ struct plan_output {
     uint32_t rows[BATCH + AHEAD];
 
     struct copy copies[PLAN_MAX_ITEMS];
-    bool no_memory;        /* for a value; told instead of the next row */
+    int failed;            /* SQLite's code of a value that could not be read; told instead of the next row */
     sqlite3_stmt *convert; /* SELECT ?1: a number out of a text, as SQLite reads it */
 };
 
@@ -130,8 +130,8 @@ static int let_sqlite(struct plan_output *o, struct error *err)
 
 int plan_output_next(struct plan_output *o, struct error *err)
 {
-    if (o->no_memory)
-        return error_of(o, SQLITE_NOMEM, err);
+    if (o->failed)
+        return error_of(o, o->failed, err);
     if (o->by_sqlite)
         return engine_step(o->e, o->stmt, err);
     if (o->n && ++o->at < o->n) {
@@ -227,20 +227,22 @@ int plan_output_type(const struct plan_output *o, int column)
     return kind == COL_STR ? SQLITE_TEXT : kind == COL_F64 ? SQLITE_FLOAT : SQLITE_INTEGER;
 }
 
-/* The value in a statement of its own, to be read by SQLite's rules; NULL: no memory. */
+/* The value in a statement of its own, to be read by SQLite's rules; NULL: no memory, or an interrupt. */
 static sqlite3_stmt *to_sqlite(struct plan_output *o, int column)
 {
-    bool ok = o->convert || sqlite3_prepare_v2(o->e->db, "SELECT ?1", -1, &o->convert, NULL) == SQLITE_OK;
+    int rc = o->convert ? SQLITE_OK : sqlite3_prepare_v2(o->e->db, "SELECT ?1", -1, &o->convert, NULL);
     sqlite3_reset(o->convert);
-    if (ok && kind_of(o, column) == COL_STR) {
+    if (!rc && kind_of(o, column) == COL_STR) {
         struct slice s = strpool_view(&o->e->storage->strings, (strid)word_of(o, column));
-        ok = sqlite3_bind_text(o->convert, 1, (const char *)s.p, (int)s.len, SQLITE_TRANSIENT) == SQLITE_OK;
-    } else if (ok) {
-        ok = sqlite3_bind_double(o->convert, 1, column_f64(word_of(o, column))) == SQLITE_OK;
+        rc = sqlite3_bind_text(o->convert, 1, (const char *)s.p, (int)s.len, SQLITE_TRANSIENT);
+    } else if (!rc) {
+        rc = sqlite3_bind_double(o->convert, 1, column_f64(word_of(o, column)));
     }
-    ok = ok && sqlite3_step(o->convert) == SQLITE_ROW;
-    o->no_memory |= !ok;
-    return ok ? o->convert : NULL;
+    rc = rc ? rc : sqlite3_step(o->convert);
+    if (rc == SQLITE_ROW)
+        return o->convert;
+    o->failed = rc;
+    return NULL;
 }
 
 int64_t plan_output_int64(struct plan_output *o, int column)
@@ -269,13 +271,14 @@ double plan_output_double(struct plan_output *o, int column)
     return s ? sqlite3_column_double(s, 0) : 0;
 }
 
-static const char *copied(struct plan_output *o, int column, const void *text, size_t len)
+/* NULL, with *out_len at 0: no memory. */
+static const char *copied(struct plan_output *o, int column, const void *text, size_t len, size_t *out_len)
 {
     struct copy *c = &o->copies[column];
     if (c->cap <= len) {
         char *p = mem_realloc(c->p, len + 32);
         if (!p) {
-            o->no_memory = true;
+            o->failed = SQLITE_NOMEM;
             return NULL;
         }
         c->p = p;
@@ -283,6 +286,7 @@ static const char *copied(struct plan_output *o, int column, const void *text, s
     }
     memcpy(c->p, text, len);
     c->p[len] = '\0';
+    *out_len = len;
     return c->p;
 }
 
@@ -301,14 +305,14 @@ const char *plan_output_text(struct plan_output *o, int column, size_t *len)
     if (kind_of(o, column) == COL_STR) {
         const struct strpool *strings = &o->e->storage->strings;
         struct slice s = strpool_view(strings, (strid)word);
+        if ((strid)word <= strings->n_base) /* those of a snapshot stand behind each other */
+            return copied(o, column, s.p, s.len, len);
         *len = s.len;
-        /* those of a snapshot stand behind each other */
-        return (strid)word <= strings->n_base ? copied(o, column, s.p, s.len) : (const char *)s.p;
+        return (const char *)s.p;
     }
     if (kind_of(o, column) == COL_F64)
         sqlite3_snprintf(sizeof number, number, "%!.15g", column_f64(word));
     else
         sqlite3_snprintf(sizeof number, number, "%lld", (long long)word);
-    *len = strlen(number);
-    return copied(o, column, number, *len);
+    return copied(o, column, number, strlen(number), len);
 }
