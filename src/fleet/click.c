@@ -17,11 +17,27 @@ enum { DEFAULT_PORT = 8123 };
 const struct click_limits click_usual_limits = {
     .silence_ms = 300 * 1000, .total_ms = 1800 * 1000, .bytes = 256 << 20, .rows = 4 << 20};
 
+struct click_server click_patient(const struct click_server *s)
+{
+    struct click_server patient = *s;
+    patient.limits.patient = true;
+    return patient;
+}
+
 struct click_server click_for_users(const struct click_server *s)
 {
-    struct click_server users = *s;
+    struct click_server users = click_patient(s);
     users.limits.by_row = true;
     return users;
+}
+
+/* Addresses come from servers, too, and stand in requests to others. */
+static bool is_host(const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)text[i] <= ' ' || text[i] == 0x7f || strchr("'\"`\\@", text[i]))
+            return false;
+    return n > 0 && n <= 128;
 }
 
 int click_parse(struct click_server *s, const char *address, struct error *err)
@@ -32,7 +48,7 @@ int click_parse(struct click_server *s, const char *address, struct error *err)
     if (strncmp(address, "https://", 8) == 0)
         return error_set(err, -MRD_EUNSUPPORTED,
                          "%s: https is not supported; forward a port: ssh -L 8123:localhost:8123 HOST", address);
-    if (n == 0 || n > 128 || (host[n] && strcmp(host + n, "/") != 0))
+    if (!is_host(host, n) || (host[n] && strcmp(host + n, "/") != 0))
         return error_set(err, -MRD_EINVALID, "invalid server '%.150s': use http://HOST:PORT", address);
     const char *colon = memrchr(host, ':', n), *bracket = memrchr(host, ']', n);
     bool has_port = colon && (!bracket || colon > bracket);
@@ -40,7 +56,6 @@ int click_parse(struct click_server *s, const char *address, struct error *err)
         snprintf(s->url, sizeof s->url, "http://%.*s", (int)n, host);
     else
         snprintf(s->url, sizeof s->url, "http://%.*s:%d", (int)n, host, DEFAULT_PORT);
-    s->limits = click_usual_limits;
     return 0;
 }
 
@@ -128,6 +143,8 @@ static void put_head(struct click_text *t, const struct click_server *s, const c
 {
     click_put(t, "POST /?wait_end_of_query=1&buffer_size=4194304"); /* in memory: its disk may be full */
     click_put(t, settings ? settings : "");
+    if (s->limits.patient && s->limits.user_ms) /* so that the server ends it, too */
+        click_putf(t, "&max_execution_time=%u", (s->limits.user_ms + 999) / 1000);
     if (in_address) {
         click_put(t, "&query=");
         click_put_encoded(t, sql);
@@ -156,18 +173,32 @@ static int refused(const struct click_server *s, struct link *l, struct error *e
     return rc;
 }
 
-static int64_t deadline_of(const struct click_limits *limits)
+static int64_t from_now(unsigned ms)
 {
-    return clock_now_ns(CLOCK_MONOTONIC) + limits->total_ms * INT64_C(1000000);
+    return clock_now_ns(CLOCK_MONOTONIC) + ms * INT64_C(1000000);
 }
 
-/* Sends the statement; the answer's body is to be read when it went well. */
+/* Until the answer begins. */
+static int64_t first_deadline(const struct click_limits *limits)
+{
+    return !limits->patient ? from_now(limits->total_ms) : limits->user_ms ? from_now(limits->user_ms) : 0;
+}
+
+/* What the rest of it, or the next row, may take; `first`: the deadline that it began with. */
+static int64_t next_deadline(const struct click_limits *limits, int64_t first)
+{
+    const int64_t next = from_now(limits->total_ms);
+    return first && first < next ? first : next;
+}
+
+/* Sends the statement; the answer's body is to be read when it went well. `l` has the deadline of the answer's
+ * beginning. */
 static int request(struct link *l, const struct click_server *s, const char *sql, const char *settings,
                    struct slice data, struct error *err)
 {
     struct click_text head = {0};
     l->timeout_ms = s->limits.silence_ms;
-    l->deadline_ns = deadline_of(&s->limits);
+    l->patient = s->limits.patient;
     put_head(&head, s, sql, settings, data.p != NULL);
     int rc = head.bad ? error_set(err, -MRD_ENOMEM, "out of memory") : link_open(l, s->url, err);
     if (rc == 0)
@@ -175,12 +206,15 @@ static int request(struct link *l, const struct click_server *s, const char *sql
     click_text_free(&head);
     if (rc < 0)
         return error_prefix(err, "%s", s->url);
+    l->deadline_ns = next_deadline(&s->limits, l->deadline_ns);
     return l->status == 200 ? 0 : refused(s, l, err);
 }
 
-static int too_long(const char *url, uint64_t bytes, struct error *err)
+/* Whoever reads the answer puts the server's address in front. */
+static int too_long(const struct click_limits *limits, struct error *err)
 {
-    return error_set(err, -MRD_ELIMIT, "%s: an answer is longer than %" PRIu64 " MiB", url, bytes >> 20);
+    return error_set(err, -MRD_ELIMIT, "%s is longer than %" PRIu64 " MiB", limits->by_row ? "a row" : "an answer",
+                     limits->bytes >> 20);
 }
 
 /* The answer goes to `out`, or nowhere. */
@@ -191,13 +225,15 @@ static int exchange(const struct click_server *s, const char *sql, const char *s
     if (!l)
         return error_set(err, -MRD_ENOMEM, "out of memory");
     l->fd = -1;
+    l->deadline_ns = first_deadline(&s->limits);
     int rc = request(l, s, sql, settings, data, err), more = 1;
     struct slice piece;
     uint64_t bytes = 0;
-    while (rc == 0 && (more = link_read(l, &piece, err)) == 1) {
+    while (rc == 0 && more == 1) {
+        more = link_read(l, &piece, err);
         bytes += piece.len;
         if (bytes > s->limits.bytes)
-            rc = too_long(s->url, s->limits.bytes, err);
+            more = too_long(&s->limits, err);
         else if (out)
             put_bytes(out, (const char *)piece.p, piece.len);
     }
@@ -227,6 +263,7 @@ struct click_rows {
     struct link link;
     struct separated rows;
     struct click_limits limits;
+    int64_t first_ns;  /* the deadline that it began with; 0: none */
     uint64_t bytes, n; /* of the answer so far, or of the row at hand (limits.by_row) */
 };
 
@@ -235,9 +272,7 @@ static int more_of_link(void *ctx, struct slice *piece, struct error *err)
     struct click_rows *r = ctx;
     int rc = link_read(&r->link, piece, err);
     r->bytes += rc == 1 ? piece->len : 0;
-    return r->bytes <= r->limits.bytes ? rc
-                                       : error_set(err, -MRD_ELIMIT, "%s is longer than %" PRIu64 " MiB",
-                                                   r->limits.by_row ? "a row" : "an answer", r->limits.bytes >> 20);
+    return r->bytes <= r->limits.bytes ? rc : too_long(&r->limits, err);
 }
 
 int click_query(const struct click_server *s, const char *sql, const char *settings, struct click_rows **out,
@@ -254,6 +289,7 @@ int click_query(const struct click_server *s, const char *sql, const char *setti
         r->rows = (struct separated){.more = more_of_link, .ctx = r, .from = r->url};
         memcpy(r->url, s->url, sizeof r->url);
         r->limits = s->limits;
+        r->link.deadline_ns = r->first_ns = first_deadline(&s->limits);
         rc = request(&r->link, s, sql, click_string(&with), slice_of(NULL, 0), err);
     }
     if (rc == 0)
@@ -270,7 +306,7 @@ int click_step(struct click_rows *r, struct error *err)
 {
     if (r->limits.by_row) {
         r->bytes = 0;
-        r->link.deadline_ns = deadline_of(&r->limits);
+        r->link.deadline_ns = next_deadline(&r->limits, r->first_ns);
     } else if (r->n++ > r->limits.rows) {
         return error_set(err, -MRD_ELIMIT, "%s: an answer has more than %" PRIu64 " rows", r->rows.from,
                          r->limits.rows);

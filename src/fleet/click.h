@@ -17,8 +17,11 @@ struct click_limits {
     unsigned total_ms;   /* a statement, from its first byte out to the last one in */
     uint64_t bytes;      /* of an answer */
     uint64_t rows;       /* of an answer */
-    bool by_row;         /* total_ms and bytes hold for each row anew, and their number is free: for results that are
-                            printed as they come */
+    bool patient;     /* SQL of users: it may take as long as the connection lives, or user_ms, until the answer begins;
+                         from there on silence_ms and total_ms hold */
+    unsigned user_ms; /* a patient statement in all; 0: free */
+    bool by_row;      /* total_ms and bytes hold for each row anew, and their number is free: for results that are
+                         printed as they come */
 };
 
 struct click_server {
@@ -27,10 +30,10 @@ struct click_server {
     struct click_limits limits;
 };
 
-/* Those of click_parse(), for what this program asks for itself: lists of three million recordings fit. */
+/* For what this program asks for itself: lists of three million recordings fit. */
 extern const struct click_limits click_usual_limits;
 
-/* Reads "http://host:port", "host:port" or "host" (port 8123). -MRD_EINVALID for anything else. */
+/* Reads "http://host:port", "host:port" or "host" (port 8123) into s->url. -MRD_EINVALID for anything else. */
 int click_parse(struct click_server *s, const char *address, struct error *err);
 
 /* A text being made. `bad`: there was no memory. */
@@ -46,7 +49,8 @@ void click_put_encoded(struct click_text *t, const char *text);          /* as a
 const char *click_string(const struct click_text *t);                    /* NUL-terminated; "" when bad */
 void click_text_free(struct click_text *t);
 
-/* The same server with what results of users may take. */
+/* The same server with what SQL of users may take, and what their results may. */
+struct click_server click_patient(const struct click_server *s);
 struct click_server click_for_users(const struct click_server *s);
 
 /* Runs a statement that gives no rows. `settings`: "&name=value…" for the address, or NULL. `data`: what an INSERT

@@ -25,6 +25,23 @@ static bool copy_text(char *to, size_t room, const char *from)
     return (size_t)snprintf(to, room, "%s", from ? from : "") < room;
 }
 
+bool fleet_is_cluster(const char *name)
+{
+    return name[0] && !strpbrk(name, "'\\` ,()");
+}
+
+static void set_limits(struct click_limits *l, const struct fleet_where *where)
+{
+    *l = click_usual_limits;
+    if (where->limit_ms)
+        l->silence_ms = l->total_ms = where->limit_ms;
+    if (where->limit_bytes)
+        l->bytes = where->limit_bytes;
+    if (where->limit_rows)
+        l->rows = where->limit_rows;
+    l->user_ms = where->user_ms;
+}
+
 int fleet_prepare(struct fleet **out, const struct fleet_where *where, struct error *err)
 {
     struct fleet *f = *out = mem_zalloc(sizeof *f);
@@ -35,9 +52,7 @@ int fleet_prepare(struct fleet **out, const struct fleet_where *where, struct er
         return error_set(err, -MRD_EINVALID, "--database: invalid name '%.60s': use letters, digits and underscores",
                          database);
     copy_text(f->database, sizeof f->database, database);
-    f->limit_ms = where->limit_ms;
-    f->limit_bytes = where->limit_bytes;
-    f->limit_rows = where->limit_rows;
+    set_limits(&f->limits, where);
     /* A trace is on one shard whole, so that joins and IN between tables may stay within each. */
     snprintf(f->settings, sizeof f->settings,
              "&database=%s&readonly=2&distributed_product_mode=local&enable_optimize_predicate_expression=1",
@@ -48,14 +63,11 @@ int fleet_prepare(struct fleet **out, const struct fleet_where *where, struct er
     return fleet_schema_open(&f->schema, err);
 }
 
-void fleet_limit(const struct fleet *f, struct click_server *s)
+int fleet_server_at(const struct fleet *f, const char *address, struct click_server *out, struct error *err)
 {
-    if (f->limit_ms)
-        s->limits.silence_ms = s->limits.total_ms = f->limit_ms;
-    if (f->limit_bytes)
-        s->limits.bytes = f->limit_bytes;
-    if (f->limit_rows)
-        s->limits.rows = f->limit_rows;
+    *out = (struct click_server){
+        .user = f->user[0] ? f->user : NULL, .password = f->password[0] ? f->password : NULL, .limits = f->limits};
+    return click_parse(out, address, err);
 }
 
 int fleet_add_node(struct fleet *f, const char *url, unsigned shard, unsigned replica, struct error *err)
@@ -67,12 +79,8 @@ int fleet_add_node(struct fleet *f, const char *url, unsigned shard, unsigned re
         return fleet_no_memory(err);
     n->shard = shard;
     n->replica = replica;
-    n->server.user = f->user[0] ? f->user : NULL;
-    n->server.password = f->password[0] ? f->password : NULL;
     f->n_shards = shard + 1 > f->n_shards ? shard + 1 : f->n_shards;
-    int rc = click_parse(&n->server, url, err);
-    fleet_limit(f, &n->server);
-    return rc;
+    return fleet_server_at(f, url, &n->server, err);
 }
 
 void fleet_close(struct fleet *f)
@@ -175,10 +183,11 @@ static int read_nodes(struct fleet *f, const struct click_server *s, struct erro
     while (rc >= 0 && rows && (rc = click_step_whole(rows, 2, err)) == 1) {
         unsigned shard, replica;
         const char *key = click_cell(rows, 0), *value = click_cell(rows, 1);
-        if (strcmp(key, "cluster") == 0)
+        if (strcmp(key, "cluster") == 0 && fleet_is_cluster(value) && strlen(value) < sizeof f->cluster)
             copy_text(f->cluster, sizeof f->cluster, value);
         else if (sscanf(key, "node %u %u", &shard, &replica) != 2 || shard >= 10000)
-            rc = error_set(err, -MRD_EFORMAT, "%s: %s_local.meta has an unknown line '%s'", s->url, f->database, key);
+            rc = error_set(err, -MRD_EFORMAT, "%s: %s_local.meta has an unknown line '%.60s' '%.60s'", s->url,
+                           f->database, key, value);
         else
             rc = fleet_add_node(f, value, shard, replica, err);
         if (rc < 0)
@@ -196,10 +205,9 @@ static int read_nodes(struct fleet *f, const struct click_server *s, struct erro
 /* The fleet as this server tells it. */
 static int open_by(struct fleet *f, const char *address, struct error *err)
 {
-    struct click_server s = {.user = f->user[0] ? f->user : NULL, .password = f->password[0] ? f->password : NULL};
+    struct click_server s;
     bool found;
-    int rc = click_parse(&s, address, err);
-    fleet_limit(f, &s);
+    int rc = fleet_server_at(f, address, &s, err);
     if (rc == 0)
         rc = fleet_check_version(f, &s, &found, err);
     if (rc == 0 && !found)

@@ -23,6 +23,7 @@ struct fleet_where {
     size_t n_servers;
     const char *database; /* NULL: "fleet" */
     const char *user, *password;
+    unsigned user_ms;  /* that SQL of users may take in all; 0: as long as the connection lives, until it answers */
     unsigned limit_ms; /* that a server may take for an answer of ours, in place of the usual; 0: the usual */
     uint64_t limit_bytes, limit_rows;
 };
@@ -125,9 +126,22 @@ struct fleet_repaired {
     uint64_t copied;  /* traces that a replica was given from another */
     uint64_t settled; /* traces whose commit a replica lacked, with all their rows there */
     uint64_t removed; /* loads whose rows were taken away, because they were never committed */
+    uint64_t rows;    /* that were copied */
 };
-/* Brings the replicas of each shard to the same, and removes what was begun more than `older_s` seconds ago and never
- * committed. Every server must answer. */
-int fleet_repair(struct fleet *f, int64_t older_s, struct fleet_repaired *out, struct error *err);
+struct fleet_repair_step {
+    const char *what;        /* "copying" */
+    unsigned shard, replica; /* to which, from 0 */
+    uint64_t done, of;       /* loads */
+    uint64_t rows;           /* copied so far, in all */
+};
+struct fleet_repair {
+    int64_t older_s;  /* what was begun longer ago and never committed is removed */
+    unsigned limit_s; /* that all of it may take; 0: a day */
+    void (*progress)(void *ctx, const struct fleet_repair_step *step); /* often; may be NULL */
+    void *ctx;
+};
+/* Brings the replicas of each shard to the same, and removes what does not count. Every server must answer. What it has
+ * done before a failure stays done. */
+int fleet_repair(struct fleet *f, const struct fleet_repair *how, struct fleet_repaired *out, struct error *err);
 
 #endif

@@ -18,9 +18,8 @@ struct fleet {
     char database[64];
     char cluster[64]; /* "": one server */
     char user[64], password[128];
-    unsigned limit_ms; /* of fleet_where */
-    uint64_t limit_bytes, limit_rows;
-    char settings[200]; /* of statements of users, which only read */
+    struct click_limits limits; /* of all servers */
+    char settings[200];         /* of statements of users, which only read */
     struct fleet_schema schema;
     VEC(struct fleet_node)
     nodes; /* by shard, then replica */
@@ -32,8 +31,11 @@ int fleet_no_memory(struct error *err);
 
 /* A fleet without nodes, its names checked. */
 int fleet_prepare(struct fleet **out, const struct fleet_where *where, struct error *err);
-/* The limits that fleet_where asks for. */
-void fleet_limit(const struct fleet *f, struct click_server *s);
+/* The server at an address, with the fleet's user and limits. */
+int fleet_server_at(const struct fleet *f, const char *address, struct click_server *out, struct error *err);
+
+/* Is it a name for a cluster that may stand in SQL? */
+bool fleet_is_cluster(const char *name);
 
 int fleet_add_node(struct fleet *f, const char *url, unsigned shard, unsigned replica, struct error *err);
 
@@ -62,8 +64,5 @@ int fleet_number(const struct click_server *s, uint64_t *out, struct error *err,
 /* Gives commits and drops that some replicas of a shard have to the others, where all rows of the load are there.
  * Shards with a replica that does not answer are left. */
 int fleet_settle(struct fleet *f, uint64_t *settled, struct error *err);
-
-/* Takes the rows of these loads (a list for IN) away, on one server, and waits until they are gone. */
-int fleet_remove_rows(struct fleet *f, const struct click_server *s, const char *loads, struct error *err);
 
 #endif

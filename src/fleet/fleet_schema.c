@@ -174,6 +174,16 @@ void fleet_schema_close(struct fleet_schema *s)
     vec_free(&s->tables);
 }
 
+int fleet_schema_find(const struct fleet_schema *s, const char *name, const char *ending)
+{
+    for (size_t i = 0; i < s->tables.n; i++) {
+        const size_t n = strlen(s->tables.p[i].name);
+        if (strncmp(s->tables.p[i].name, name, n) == 0 && strcmp(name + n, ending) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
 int fleet_table_source(const struct fleet_table *t, size_t at, struct tp *tp, const char *trace,
                        struct export_source **out)
 {

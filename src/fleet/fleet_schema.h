@@ -53,6 +53,9 @@ struct fleet_schema {
 int fleet_schema_open(struct fleet_schema *s, struct error *err);
 void fleet_schema_close(struct fleet_schema *s);
 
+/* The number of the table whose name begins `name` and is followed there by `ending`; -1: there is none. */
+int fleet_schema_find(const struct fleet_schema *s, const char *name, const char *ending);
+
 /* The rows of a table in a loaded trace, or NULL in *out when it has none. */
 int fleet_table_source(const struct fleet_table *t, size_t at, struct tp *tp, const char *trace,
                        struct export_source **out);

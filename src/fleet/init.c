@@ -203,8 +203,8 @@ int fleet_init(const struct fleet_where *where, const char *cluster, struct erro
             error_set(err, -MRD_EINVALID,
                       "fleet init: several servers are a cluster: give its name in their configuration with --cluster");
     if (rc == 0 && cluster &&
-        ((size_t)snprintf(f->cluster, sizeof f->cluster, "%s", cluster) >= sizeof f->cluster || !cluster[0] ||
-         strpbrk(cluster, "'\\` ,()")))
+        ((size_t)snprintf(f->cluster, sizeof f->cluster, "%s", cluster) >= sizeof f->cluster ||
+         !fleet_is_cluster(cluster)))
         rc = error_set(err, -MRD_EINVALID, "--cluster: invalid name '%.60s'", cluster);
     for (size_t i = 0; rc == 0 && i < where->n_servers; i++)
         rc = fleet_add_node(f, where->servers[i], 0, (unsigned)i, err);

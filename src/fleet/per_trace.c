@@ -47,8 +47,8 @@ static int read_traces(struct perfetto *p, struct error *err)
     if (p->what->condition)
         click_putf(&sql, " WHERE (%s)", p->what->condition);
     click_put(&sql, " ORDER BY host, trace");
-    int rc = sql.bad ? fleet_no_memory(err)
-                     : click_query(&p->f->nodes.p[p->f->entry].server, click_string(&sql), p->f->settings, &rows, err);
+    const struct click_server entry = click_patient(&p->f->nodes.p[p->f->entry].server); /* the condition is a user's */
+    int rc = sql.bad ? fleet_no_memory(err) : click_query(&entry, click_string(&sql), p->f->settings, &rows, err);
     while (rc >= 0 && rows && (rc = click_step_whole(rows, 4, err)) == 1)
         if ((rc = take_trace(p, rows, err)) < 0)
             break;

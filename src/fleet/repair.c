@@ -4,6 +4,7 @@
  * rows are there; else fleet_repair() copies them), a server came back with less than it had, a load was begun and
  * never committed. A load that is in drops anywhere is dropped everywhere. Lines go from a server in this order: rows,
  * commit, begun, drop; so that whatever ends this half-way is found by the next run. */
+#include "fleet/load_copy.h"
 #include "fleet/loads.h"
 
 #include "base/clock.h"
@@ -21,8 +22,16 @@ struct holding {
     struct loads commits, drops;
 };
 
+/* One run of fleet_repair(). */
+struct repairing {
+    const struct fleet_repair *how;
+    struct fleet_repaired *done;
+    int64_t end_ns;
+};
+
 struct shard {
     struct fleet *f;
+    struct repairing *run; /* NULL: nobody wants to know how far it is */
     struct holding *nodes;
     size_t n;
     struct loads commits, drops; /* of any */
@@ -39,6 +48,32 @@ static void close_shard(struct shard *s)
     loads_free(&s->drops);
 }
 
+enum { DAY_S = 24 * 3600 };
+
+/* Before a piece of work at a server: says how far it is, and whether there is still time. A false server that does
+ * each thing in the time that it may take would else take as many of these times as it names loads. */
+static int begin_step(const struct shard *s, const struct holding *at, const char *what, uint64_t done, uint64_t of,
+                      struct error *err)
+{
+    const struct repairing *run = s->run;
+    if (!run)
+        return 0;
+    const struct fleet_repair_step step = {.what = what,
+                                           .shard = at->node->shard,
+                                           .replica = at->node->replica,
+                                           .done = done,
+                                           .of = of,
+                                           .rows = run->done->rows};
+    if (run->how->progress)
+        run->how->progress(run->how->ctx, &step);
+    return clock_now_ns(CLOCK_MONOTONIC) < run->end_ns
+               ? 0
+               : error_set(err, -MRD_ETIMEOUT,
+                           "%s: not at an end in the time that repair has (%s %" PRIu64 " of %" PRIu64
+                           " loads): run it again, it goes on where it stopped",
+                           at->node->server.url, what, done, of);
+}
+
 static int read_loads(struct loads *out, const struct fleet *f, const struct click_server *s, const char *table,
                       struct error *err)
 {
@@ -47,9 +82,9 @@ static int read_loads(struct loads *out, const struct fleet *f, const struct cli
     return loads_read(out, s, sql, err);
 }
 
-static int open_shard(struct shard *s, struct fleet *f, unsigned number, struct error *err)
+static int open_shard(struct shard *s, struct fleet *f, unsigned number, struct repairing *run, struct error *err)
 {
-    *s = (struct shard){.f = f};
+    *s = (struct shard){.f = f, .run = run};
     const struct fleet_node *nodes = fleet_shard_nodes(f, number, &s->n);
     s->nodes = mem_zalloc((s->n + 1) * sizeof *s->nodes);
     int rc = s->nodes ? 0 : fleet_no_memory(err);
@@ -101,30 +136,37 @@ static int delete_from(const struct fleet *f, const struct click_server *s, cons
     return rc;
 }
 
-int fleet_remove_rows(struct fleet *f, const struct click_server *s, const char *loads, struct error *err)
+/* Takes the rows of these loads (a list for IN) away, and waits until they are gone. */
+static int remove_rows(struct fleet *f, const struct click_server *s, const char *loads, struct error *err)
 {
     struct click_rows *tables; /* that have rows: most have none */
     int rc = fleet_ask(s, &tables, err,
                        "SELECT DISTINCT table FROM system.parts WHERE active AND database = '%s_local' AND table LIKE "
                        "'%%\\_rows'",
                        f->database);
-    while (rc >= 0 && tables && (rc = click_step_whole(tables, 1, err)) == 1)
-        if ((rc = delete_from(f, s, click_cell(tables, 0), loads, err)) < 0)
+    while (rc >= 0 && tables && (rc = click_step_whole(tables, 1, err)) == 1) {
+        if ((rc = fleet_named_table(f, s, click_cell(tables, 0), "_rows", err)) >= 0)
+            rc = delete_from(f, s, click_cell(tables, 0), loads, err);
+        if (rc < 0)
             break;
+    }
     click_close(tables);
     return rc < 0 ? rc : wait_for_deletes(f, s, err);
 }
 
+typedef int (*remover)(struct fleet *f, const struct click_server *s, const char *list, struct error *err);
+
 /* Calls `each` for pieces of a list. */
-static int in_pieces(struct fleet *f, const struct click_server *s, const struct loads *loads,
-                     int (*each)(struct fleet *f, const struct click_server *s, const char *list, struct error *err),
+static int in_pieces(const struct shard *s, const struct holding *at, const struct loads *loads, remover each,
                      struct error *err)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < loads->list.n; i += LOADS_A_STATEMENT) {
         struct click_text t = {0};
         loads_put(&t, loads, i, i + LOADS_A_STATEMENT);
-        rc = t.bad ? fleet_no_memory(err) : each(f, s, click_string(&t), err);
+        rc = t.bad ? fleet_no_memory(err) : begin_step(s, at, "removing", i, loads->list.n, err);
+        if (rc == 0)
+            rc = each(s->f, &at->node->server, click_string(&t), err);
         click_text_free(&t);
     }
     return rc;
@@ -151,12 +193,11 @@ static int remove_drops(struct fleet *f, const struct click_server *s, const cha
 /* Takes away all that is dropped, on all servers of the shard. */
 static int remove_dropped(struct shard *s, struct error *err)
 {
-    static int (*const steps[])(struct fleet *, const struct click_server *, const char *,
-                                struct error *) = {fleet_remove_rows, remove_lines, remove_drops};
+    static const remover steps[] = {remove_rows, remove_lines, remove_drops};
     int rc = 0;
     for (size_t k = 0; k < 3 && s->drops.list.n; k++)
         for (size_t i = 0; rc == 0 && i < s->n; i++)
-            rc = in_pieces(s->f, &s->nodes[i].node->server, &s->drops, steps[k], err);
+            rc = in_pieces(s, &s->nodes[i], &s->drops, steps[k], err);
     return rc;
 }
 
@@ -189,98 +230,27 @@ static int spread_drops(struct shard *s, struct error *err)
 
 /* ---- commits ---- */
 
-/* The rows of a load on a server, by its commit's tables: *all: as many of each as the commit says. */
-static int has_rows(const struct fleet *f, const struct click_server *with_commit, const struct click_server *s,
-                    int64_t load, bool *all, struct error *err)
-{
-    struct click_rows *rows;
-    *all = false;
-    int rc = fleet_ask(with_commit, &rows, err,
-                       "SELECT t, n FROM %s_local.commits ARRAY JOIN tables AS t, rows AS n WHERE load = %" PRId64
-                       " LIMIT 1 BY t",
-                       f->database, load);
-    bool same = true;
-    while (rc >= 0 && rows && same && (rc = click_step_whole(rows, 2, err)) == 1) {
-        uint64_t n;
-        rc = fleet_number(s, &n, err, "SELECT count() FROM %s_local.`%s_rows` WHERE load = %" PRId64, f->database,
-                          click_cell(rows, 0), load);
-        if (rc < 0)
-            break;
-        same = n == click_u64(rows, 1);
-    }
-    click_close(rows);
-    *all = same && rc >= 0;
-    return rc < 0 ? rc : 0;
-}
-
-/* Takes what `sql` answers from one server to a table of another; *empty: it was nothing. */
-static int copy_answer(const struct fleet *f, const struct click_server *from, const struct click_server *to,
-                       const char *sql, const char *table, bool *empty, struct error *err)
-{
-    struct click_text bytes = {0};
-    char into[300];
-    int rc = click_fetch(from, sql, &bytes, err);
-    snprintf(into, sizeof into, "INSERT INTO %s_local.`%s` FORMAT Native", f->database, table);
-    if (rc == 0 && bytes.bytes.n)
-        rc = click_run(to, into, NULL, slice_of(bytes.bytes.p, bytes.bytes.n), err);
-    *empty = !bytes.bytes.n;
-    click_text_free(&bytes);
-    return rc;
-}
-
-static int copy_commit(const struct fleet *f, const struct click_server *from, const struct click_server *to,
-                       int64_t load, struct error *err)
-{
-    char sql[200];
-    bool empty;
-    snprintf(sql, sizeof sql, "SELECT * FROM %s_local.commits WHERE load = %" PRId64 " LIMIT 1 FORMAT Native",
-             f->database, load);
-    return copy_answer(f, from, to, sql, "commits", &empty, err);
-}
-
-enum { COPY_ROWS = 1 << 16 }; /* that are in memory at a time */
-
-static int copy_table(const struct fleet *f, const struct click_server *from, const struct click_server *to,
-                      const char *table, int64_t load, uint64_t n, struct error *err)
-{
-    char sql[512], rows[160];
-    bool empty;
-    int rc = 0;
-    snprintf(rows, sizeof rows, "%s_rows", table);
-    for (uint64_t done = 0; rc == 0 && done < n; done += COPY_ROWS) {
-        /* The order decides nothing but that each row is in one piece; a table without ids has few rows. */
-        snprintf(sql, sizeof sql,
-                 "SELECT * FROM %s_local.`%s` WHERE load = %" PRId64 "%s LIMIT %" PRIu64 ", %d FORMAT Native",
-                 f->database, rows, load, n > COPY_ROWS ? " ORDER BY id" : "", done, COPY_ROWS);
-        rc = copy_answer(f, from, to, sql, rows, &empty, err);
-        if (rc == 0 && empty)
-            rc = error_set(err, -MRD_EFORMAT, "%s: load %" PRId64 " of %s has fewer rows than its commit says",
-                           from->url, load, table);
-    }
-    return rc;
-}
-
-static int copy_rows(struct fleet *f, const struct click_server *from, const struct click_server *to, int64_t load,
-                     struct error *err)
-{
-    struct click_rows *rows;
-    int rc = fleet_ask(from, &rows, err,
-                       "SELECT t, n FROM %s_local.commits ARRAY JOIN tables AS t, rows AS n WHERE load = %" PRId64
-                       " LIMIT 1 BY t",
-                       f->database, load);
-    while (rc >= 0 && rows && (rc = click_step_whole(rows, 2, err)) == 1)
-        if ((rc = copy_table(f, from, to, click_cell(rows, 0), load, click_u64(rows, 1), err)) < 0)
-            break;
-    click_close(rows);
-    return rc < 0 ? rc : 0;
-}
-
 static const struct holding *who_has(const struct shard *s, int64_t load)
 {
     for (size_t i = 0; i < s->n; i++)
         if (loads_have(&s->nodes[i].commits, load))
             return &s->nodes[i];
     return NULL;
+}
+
+/* Gives `to` the commit of a load when it has all rows; *all: it has. */
+static int give_commit(struct shard *s, const struct holding *to, int64_t load, bool *all, struct error *err)
+{
+    const struct click_server *from = &who_has(s, load)->node->server, *there = &to->node->server;
+    struct load_rows rows;
+    *all = false;
+    int rc = load_rows_read(&rows, s->f, from, load, err);
+    if (rc == 0)
+        rc = load_rows_compare(&rows, s->f, there, load, all, err);
+    if (rc == 0 && *all)
+        rc = load_commit_copy(s->f, from, there, load, err);
+    load_rows_free(&rows);
+    return rc;
 }
 
 /* Gives `to` the commits of loads whose rows it has; the others go to `incomplete`. */
@@ -290,45 +260,61 @@ static int give_commits(struct shard *s, struct holding *to, const struct loads 
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < loads->list.n; i++) {
         const int64_t load = loads->list.p[i];
-        const struct click_server *from = &who_has(s, load)->node->server;
-        bool all;
-        rc = has_rows(s->f, from, &to->node->server, load, &all, err);
-        if (rc == 0 && all)
-            rc = copy_commit(s->f, from, &to->node->server, load, err);
-        else if (rc == 0 && !vec_push(&incomplete->list, load))
+        bool all = false;
+        rc = begin_step(s, to, "comparing", i, loads->list.n, err);
+        if (rc == 0)
+            rc = give_commit(s, to, load, &all, err);
+        if (rc == 0 && !all && !vec_push(&incomplete->list, load))
             rc = fleet_no_memory(err);
         done->settled += rc == 0 && all;
     }
     return rc;
 }
 
-/* Gives `to` the rows and then the commits of loads of which it has nothing, or what an earlier run left half-way. */
-static int copy_loads(struct shard *s, struct holding *to, const struct loads *loads, struct fleet_repaired *done,
-                      struct error *err)
+/* What is being copied to a server. */
+struct copying {
+    struct shard *s;
+    const struct holding *to;
+    uint64_t done, of;
+};
+
+static int copied_rows(void *ctx, uint64_t rows, struct error *err)
 {
-    const struct click_server *there = &to->node->server;
-    int rc = in_pieces(s->f, there, loads, fleet_remove_rows, err);
-    for (size_t i = 0; rc == 0 && i < loads->list.n; i++) {
-        const int64_t load = loads->list.p[i];
-        const struct click_server *from = &who_has(s, load)->node->server;
-        bool all = false;
-        rc = copy_rows(s->f, from, there, load, err);
+    const struct copying *c = ctx;
+    c->s->run->done->rows += rows;
+    return begin_step(c->s, c->to, "copying", c->done, c->of, err);
+}
+
+static int copy_load(struct copying *c, int64_t load, struct error *err)
+{
+    const struct click_server *from = &who_has(c->s, load)->node->server, *there = &c->to->node->server;
+    struct load_rows rows;
+    int rc = load_rows_read(&rows, c->s->f, from, load, err);
+    if (rc == 0)
+        rc = load_rows_copy(&rows, c->s->f, from, there, load, copied_rows, c, err);
+    if (rc == 0)
+        rc = load_commit_copy(c->s->f, from, there, load, err);
+    load_rows_free(&rows);
+    return rc;
+}
+
+/* Gives `to` the rows and then the commits of loads of which it has nothing, or what an earlier run left half-way. */
+static int copy_loads(struct shard *s, const struct holding *to, const struct loads *loads, struct error *err)
+{
+    struct copying c = {.s = s, .to = to, .of = loads->list.n};
+    int rc = in_pieces(s, to, loads, remove_rows, err);
+    for (; rc == 0 && c.done < c.of; c.done++) {
+        rc = begin_step(s, to, "copying", c.done, c.of, err);
         if (rc == 0)
-            rc = has_rows(s->f, from, there, load, &all, err);
-        if (rc == 0 && !all)
-            rc = error_set(err, -MRD_EIO,
-                           "%s: the rows that %s has of load %" PRId64 " did not arrive whole; run it again",
-                           there->url, from->url, load);
-        if (rc == 0)
-            rc = copy_commit(s->f, from, there, load, err);
-        done->copied += rc == 0;
+            rc = copy_load(&c, loads->list.p[c.done], err);
+        s->run->done->copied += rc == 0;
     }
     return rc;
 }
 
-/* Every server of the shard gets the commits that it has not; with `copy`, the rows before them when they are not
- * there. */
-static int spread_commits(struct shard *s, struct fleet_repaired *done, bool copy, struct error *err)
+/* Every server of the shard gets the commits that it has not; a run of fleet_repair() gives the rows before them when
+ * they are not there. */
+static int spread_commits(struct shard *s, struct fleet_repaired *done, struct error *err)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < s->n; i++) {
@@ -338,8 +324,8 @@ static int spread_commits(struct shard *s, struct fleet_repaired *done, bool cop
             rc = loads_without(&wanted, &missing, &s->drops, err);
         if (rc == 0)
             rc = give_commits(s, &s->nodes[i], &wanted, &incomplete, done, err);
-        if (rc == 0 && copy && incomplete.list.n)
-            rc = copy_loads(s, &s->nodes[i], &incomplete, done, err);
+        if (rc == 0 && s->run && incomplete.list.n)
+            rc = copy_loads(s, &s->nodes[i], &incomplete, err);
         loads_free(&missing);
         loads_free(&wanted);
         loads_free(&incomplete);
@@ -358,11 +344,11 @@ int fleet_settle(struct fleet *f, uint64_t *settled, struct error *err)
         fleet_shard_nodes(f, i, &n);
         if (n < 2)
             continue;
-        int opened = open_shard(&s, f, i, &ignored);
+        int opened = open_shard(&s, f, i, NULL, &ignored);
         if (opened == 0)
             rc = spread_drops(&s, err);
         if (opened == 0 && rc == 0)
-            rc = spread_commits(&s, &done, false, err);
+            rc = spread_commits(&s, &done, err);
         if (rc < 0 && rc != -MRD_ENOMEM && rc != -MRD_ESQL)
             rc = 0; /* a server has gone meanwhile */
         close_shard(&s);
@@ -379,17 +365,16 @@ static int remove_abandoned(struct shard *s, int64_t older_s, struct fleet_repai
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < s->n; i++) {
-        const struct click_server *server = &s->nodes[i].node->server;
         struct loads begun = {0}, gone = {0};
         char sql[320];
         snprintf(sql, sizeof sql, "SELECT load FROM %s_local.begun WHERE " OLDER("at", "<="), s->f->database, older_s);
-        rc = loads_read(&begun, server, sql, err);
+        rc = loads_read(&begun, &s->nodes[i].node->server, sql, err);
         if (rc == 0)
             rc = loads_without(&gone, &begun, &s->commits, err);
         if (rc == 0)
-            rc = in_pieces(s->f, server, &gone, fleet_remove_rows, err);
+            rc = in_pieces(s, &s->nodes[i], &gone, remove_rows, err);
         if (rc == 0)
-            rc = in_pieces(s->f, server, &gone, remove_begun, err);
+            rc = in_pieces(s, &s->nodes[i], &gone, remove_begun, err);
         done->removed += rc == 0 && i == 0 ? gone.list.n : 0;
         loads_free(&begun);
         loads_free(&gone);
@@ -419,19 +404,21 @@ static int drop_doubles(struct shard *s, struct fleet_repaired *done, struct err
     return rc;
 }
 
-int fleet_repair(struct fleet *f, int64_t older_s, struct fleet_repaired *out, struct error *err)
+int fleet_repair(struct fleet *f, const struct fleet_repair *how, struct fleet_repaired *out, struct error *err)
 {
+    const unsigned limit_s = how->limit_s ? how->limit_s : DAY_S;
+    struct repairing run = {how, out, clock_now_ns(CLOCK_MONOTONIC) + limit_s * INT64_C(1000000000)};
     *out = (struct fleet_repaired){0};
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < f->n_shards; i++) {
         struct shard s;
-        rc = open_shard(&s, f, i, err);
+        rc = open_shard(&s, f, i, &run, err);
         if (rc == 0)
             rc = spread_drops(&s, err);
         if (rc == 0)
-            rc = spread_commits(&s, out, true, err);
+            rc = spread_commits(&s, out, err);
         if (rc == 0)
-            rc = remove_abandoned(&s, older_s, out, err);
+            rc = remove_abandoned(&s, how->older_s, out, err);
         if (rc == 0)
             rc = drop_doubles(&s, out, err);
         if (rc == 0)
@@ -453,8 +440,9 @@ static int choose_drops(struct shard *s, int64_t older_s, const char *condition,
                condition ? ")" : "");
     int rc = t.bad ? fleet_no_memory(err) : 0;
     for (size_t i = 0; rc == 0 && i < s->n; i++) { /* one of them may have less than the others */
+        const struct click_server server = click_patient(&s->nodes[i].node->server);
         struct loads there = {0};
-        rc = loads_read(&there, &s->nodes[i].node->server, click_string(&t), err);
+        rc = loads_read(&there, &server, click_string(&t), err);
         if (rc == 0)
             rc = loads_add(&chosen, &there, err);
         loads_free(&there);
@@ -477,7 +465,7 @@ int fleet_drop(struct fleet *f, int64_t older_s, const char *condition, struct f
     for (unsigned pass = 0; pass < 2; pass++) { /* first all count no more, then the rows go */
         for (unsigned i = 0; rc == 0 && i < f->n_shards; i++) {
             struct shard s;
-            rc = open_shard(&s, f, i, err);
+            rc = open_shard(&s, f, i, NULL, err);
             if (rc == 0)
                 rc = pass == 0 ? choose_drops(&s, older_s, condition, &out->traces, err) : remove_dropped(&s, err);
             close_shard(&s);

@@ -54,23 +54,29 @@ static int failed_io(const struct link *l, int failure, struct error *err)
 static void limit_waits(const struct link *l, unsigned ms)
 {
     const struct timeval t = {ms / 1000, (ms % 1000) * 1000};
-    if (ms) {
-        setsockopt(l->fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t); /* of connect(), too */
-        setsockopt(l->fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
-    }
+    setsockopt(l->fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t); /* of connect(), too */
+    setsockopt(l->fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
 }
 
-/* Before the connection is waited for: no longer than until the deadline. */
-static int keep_deadline(const struct link *l, struct error *err)
+/* Before the connection is waited for `ms` (0: without end): no longer than until the deadline. */
+static int keep_deadline(const struct link *l, unsigned ms, struct error *err)
 {
     const int64_t left = left_ms(l);
     if (left <= 0)
         return too_late(err);
-    if (l->deadline_ns)
-        limit_waits(l, l->timeout_ms && l->timeout_ms < left ? l->timeout_ms
-                       : left < UINT_MAX                     ? (unsigned)left
-                                                             : UINT_MAX);
+    if (l->deadline_ns || l->patient)
+        limit_waits(l, ms && ms < left ? ms : left < UINT_MAX ? (unsigned)left : ms);
     return 0;
+}
+
+/* Asks the other machine now and then whether it is there, so that one that is gone ends a wait without end. */
+static void watch_peer(const struct link *l)
+{
+    const int on = 1, idle_s = 60, every_s = 20, times = 6;
+    setsockopt(l->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    setsockopt(l->fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+    setsockopt(l->fd, IPPROTO_TCP, TCP_KEEPINTVL, &every_s, sizeof every_s);
+    setsockopt(l->fd, IPPROTO_TCP, TCP_KEEPCNT, &times, sizeof times);
 }
 
 static int connect_tcp(struct link *l, const char *host, const char *port, struct error *err)
@@ -81,7 +87,7 @@ static int connect_tcp(struct link *l, const char *host, const char *port, struc
         return error_set(err, -MRD_ENOTFOUND, "%s:%s: %s", host, port, gai_strerror(gai));
     for (struct addrinfo *a = found; a && l->fd < 0; a = a->ai_next) {
         l->fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (l->fd >= 0)
+        if (l->fd >= 0 && l->timeout_ms)
             limit_waits(l, l->timeout_ms);
         if (l->fd >= 0 && connect(l->fd, a->ai_addr, a->ai_addrlen) == 0)
             break;
@@ -92,6 +98,8 @@ static int connect_tcp(struct link *l, const char *host, const char *port, struc
     if (l->fd < 0)
         return error_set_errno(err, failed, "%s:%s", host, port);
     setsockopt(l->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    if (l->patient)
+        watch_peer(l);
     return 0;
 }
 
@@ -133,7 +141,7 @@ void link_close(struct link *l)
 static int send_all(struct link *l, struct slice bytes, struct error *err)
 {
     while (bytes.len) {
-        int rc = keep_deadline(l, err);
+        int rc = keep_deadline(l, l->timeout_ms, err);
         if (rc < 0)
             return rc;
         ssize_t n = send(l->fd, bytes.p, bytes.len, MSG_NOSIGNAL);
@@ -147,10 +155,10 @@ static int send_all(struct link *l, struct slice bytes, struct error *err)
     return 0;
 }
 
-/* More of the connection into the buffer: 1; 0: its end. */
-static int fill(struct link *l, struct error *err)
+/* More of the connection into the buffer, that is waited for `ms`: 1; 0: its end. */
+static int fill_within(struct link *l, unsigned ms, struct error *err)
 {
-    int rc = keep_deadline(l, err);
+    int rc = keep_deadline(l, ms, err);
     if (rc < 0)
         return rc;
     ssize_t n = file_read(l->fd, l->buf, sizeof l->buf);
@@ -158,6 +166,11 @@ static int fill(struct link *l, struct error *err)
         return failed_io(l, errno, err);
     l->in = slice_of(l->buf, (size_t)n);
     return n > 0;
+}
+
+static int fill(struct link *l, struct error *err)
+{
+    return fill_within(l, l->timeout_ms, err);
 }
 
 /* The value of a header in the head of a response, or an empty slice. */
@@ -178,7 +191,7 @@ static int read_head(struct link *l, struct error *err)
     size_t n = 0;
     head[0] = '\0';
     while (!strstr(head, "\r\n\r\n")) {
-        int rc = l->in.len ? 1 : fill(l, err);
+        int rc = l->in.len ? 1 : fill_within(l, l->patient && n == 0 ? 0 : l->timeout_ms, err);
         if (rc <= 0)
             return rc < 0 ? rc : error_set(err, -MRD_ECLOSED, "the server has closed the connection");
         if (n == HTTP_MAX_HEAD || l->in.p[0] == '\0')

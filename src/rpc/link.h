@@ -10,6 +10,7 @@ struct link {
     bool http;           /* each request is a POST; its answer comes in chunks */
     char host[128];      /* for the Host header */
     unsigned timeout_ms; /* how long connecting, sending and waiting for bytes may take each; 0: as long as they do */
+    bool patient;        /* the first byte of an answer may take as long as the connection lives */
     int64_t deadline_ns; /* CLOCK_MONOTONIC, at which a server that goes on byte by byte is given up; 0: none */
     int status;          /* of the last answer */
     char reason[64];     /* its first line */

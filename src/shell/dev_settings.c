@@ -27,6 +27,7 @@ static const struct dev_flag of_fleets[] = {
     {"fleet-answer-ms", DEV_NUMBER, AT(fleet_answer_ms)},
     {"fleet-answer-bytes", DEV_NUMBER, AT(fleet_answer_bytes)},
     {"fleet-answer-rows", DEV_NUMBER, AT(fleet_answer_rows)},
+    {"fleet-repair-s", DEV_NUMBER, AT(fleet_repair_s)},
 };
 
 int dev_settings_read(struct dev_settings *d, const struct text_list *given, int where, struct error *err)

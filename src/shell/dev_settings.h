@@ -18,6 +18,7 @@ struct dev_settings {
     int64_t max_views;
     int64_t fleet_batch;                                            /* struct fleet_add's */
     int64_t fleet_answer_ms, fleet_answer_bytes, fleet_answer_rows; /* limits of struct fleet_where */
+    int64_t fleet_repair_s;                                         /* limit of struct fleet_repair */
 };
 
 /* Reads every --dev-flag. One that the command (`where`: one of IN_*) has no use for gets a note on standard error. */

@@ -4,6 +4,7 @@
 #include "shell/shell.h"
 
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -37,11 +38,13 @@ static void show(struct ticker *t)
     uint64_t bytes = t->writes ? bytes_written() - t->written_before : 0;
     if (bytes)
         snprintf(written, sizeof written, ", %.1f MB written", (double)bytes / 1e6);
-    int len = snprintf(line, sizeof line, "\r%.30s: %lld s%s (Ctrl-C ends it)\r", t->what,
-                       (long long)((shell_now_ns() - t->start_ns) / NS_PER_S), written);
+    char text[LINE_MAX_BYTES];
+    int len = snprintf(text, sizeof text, "%.30s: %lld s%s%s (Ctrl-C ends it)", t->what,
+                       (long long)((shell_now_ns() - t->start_ns) / NS_PER_S), written, t->said);
+    if (len > t->width)
+        t->width = len;
+    len = snprintf(line, sizeof line, "\r%-*s\r", t->width, text);
     put(line, len < (int)sizeof line ? len : 0);
-    if (len - 2 > t->width)
-        t->width = len - 2;
 }
 
 static void *tick(void *ctx)
@@ -87,6 +90,18 @@ void ticker_start(struct ticker *t, const char *what, bool writes)
         return;
     t->written_before = writes ? bytes_written() : 0;
     t->running = start_thread(t);
+}
+
+void ticker_say(struct ticker *t, const char *fmt, ...)
+{
+    va_list ap;
+    if (!t->running)
+        return;
+    va_start(ap, fmt);
+    pthread_mutex_lock(&t->lock);
+    vsnprintf(t->said, sizeof t->said, fmt, ap);
+    pthread_mutex_unlock(&t->lock);
+    va_end(ap);
 }
 
 bool ticker_shares(int fd)

@@ -1,8 +1,12 @@
 """What the tests of the command line share: running tp_shell, recordings, temporary files."""
 import os
 import pathlib
+import pty
+import select
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 SHELL = os.environ.get("TP_SHELL", "build/release/tp_shell")
@@ -28,6 +32,31 @@ class Case(unittest.TestCase):
                            env={**os.environ, "HOME": str(self.dir), "XDG_CONFIG_HOME": "", **(env or {})}, timeout=120)
         self.assertIn(p.returncode, (0, 1) if code is None else (code,), f"{args}: {p.stderr.decode(errors='replace')}")
         return p
+
+    def on_terminal(self, *args, interrupt_at=None, **kw):
+        """(exit code, what the terminal got): standard error is a pseudo-terminal."""
+        main, side = pty.openpty()
+        p = subprocess.Popen([SHELL, *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                             stderr=side, env={**os.environ, "HOME": str(self.dir)}, **kw)
+        os.close(side)
+        got = b""
+        deadline = time.monotonic() + 100
+        while time.monotonic() < deadline:
+            if not select.select([main], [], [], 1)[0]:
+                continue
+            try:
+                piece = os.read(main, 65536)
+            except OSError:  # the other side is closed
+                break
+            if not piece:
+                break
+            got += piece
+            if interrupt_at and interrupt_at in got:
+                p.send_signal(signal.SIGINT)
+                interrupt_at = None
+        code = p.wait(timeout=100)
+        os.close(main)
+        return code, got.decode(errors="replace")
 
     def query(self, sql, *flags, trace=None, **kw):
         """The standard output of a query over a trace (an empty one by default)."""

@@ -81,6 +81,22 @@ class Fleet(harness.Case):
         for path in paths:
             self.assertEqual(fleet_oracle.differences(found[traces[str(path)]], oracle.of_trace(path)), [], path)
 
+    def test_slow_query(self):
+        """A query that answers late is waited for; --timeout ends it, at the server, too."""
+        slow = "SELECT sleepEachRow(0.5) AS slept FROM numbers(%d) SETTINGS max_block_size = 1"
+        out = self.fleet("query", "--format", "csv", "--dev", "--dev-flag", "fleet-answer-ms=700", slow % 5).stdout.decode()
+        self.assertEqual(out.split(), ['slept'] + ["0"] * 5)
+        begin = time.monotonic()
+        err = self.fleet("query", "--timeout", "1s", slow % 100, code=1).stderr.decode()
+        self.assertRegex(err, "in time|Timeout exceeded")
+        self.assertLess(time.monotonic() - begin, 10)
+        running = "SELECT count() FROM system.processes WHERE query LIKE '%sleepEachRow%' AND query NOT LIKE '%processes%'"
+        for _ in range(100):
+            if self.server.ask(running).strip() == "0":
+                break
+            time.sleep(0.1)
+        self.assertEqual(self.server.ask(running).strip(), "0")
+
     def test_again(self):
         """A second run adds nothing; copies of a file, under any name, are one recording."""
         copy = self.dir / "copy"

@@ -1,13 +1,8 @@
 """What a terminal shows while a trace loads: the steps, how far they are, nothing left behind; Ctrl-C in the midst of it."""
-import os
 import pathlib
-import pty
 import re
-import select
 import signal
-import subprocess
 import tempfile
-import time
 
 import harness
 
@@ -15,31 +10,6 @@ TRACE = harness.DATA / "linux-sched.pftrace"
 
 
 class Progress(harness.Case):
-    def on_terminal(self, *args, interrupt_at=None, **kw):
-        """(exit code, what the terminal got): standard error is a pseudo-terminal."""
-        main, side = pty.openpty()
-        p = subprocess.Popen([harness.SHELL, *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                             stderr=side, env={**os.environ, "HOME": str(self.dir)}, **kw)
-        os.close(side)
-        got = b""
-        deadline = time.monotonic() + 100
-        while time.monotonic() < deadline:
-            if not select.select([main], [], [], 1)[0]:
-                continue
-            try:
-                piece = os.read(main, 65536)
-            except OSError:  # the other side is closed
-                break
-            if not piece:
-                break
-            got += piece
-            if interrupt_at and interrupt_at in got:
-                p.send_signal(signal.SIGINT)
-                interrupt_at = None
-        code = p.wait(timeout=100)
-        os.close(main)
-        return code, got.decode(errors="replace")
-
     def test_each_step_is_shown(self):
         code, got = self.on_terminal("query", "--dev", "--dev-flag", "all-progress=true", TRACE, "select 1")
         self.assertEqual(code, 0, got)

@@ -73,6 +73,20 @@ static int read_addresses(const struct options *o, struct addresses *a, struct e
     return a->n ? 0 : error_set(err, -MRD_EINVALID, "MERIDIAN_FLEET has no address");
 }
 
+enum { MOST_TIMEOUT_S = 1000000 }; /* 11 days */
+
+/* --timeout, in milliseconds; 0: it is not given. */
+static int read_timeout(const struct options *o, unsigned *ms, struct error *err)
+{
+    int64_t seconds = 0;
+    int rc = o->query_timeout ? read_time("--timeout", o->query_timeout, &seconds, err) : 0;
+    if (rc == 0 && o->query_timeout && (seconds == 0 || seconds > MOST_TIMEOUT_S))
+        rc = error_set(err, -MRD_EINVALID, "--timeout: invalid value '%.60s': use 1s to %dd", o->query_timeout,
+                       MOST_TIMEOUT_S / 86400);
+    *ms = rc == 0 ? (unsigned)seconds * 1000 : 0;
+    return rc;
+}
+
 static struct fleet_where where(const struct shell *sh, const struct addresses *a)
 {
     const struct options *o = &sh->opt;
@@ -408,17 +422,28 @@ static int run_drop(struct shell *sh, struct fleet *f, struct error *err)
     return rc;
 }
 
+static void show_repair(void *ctx, const struct fleet_repair_step *s)
+{
+    ticker_say(ctx, ", shard %u replica %u, %s %" PRIu64 " of %" PRIu64 ", %.1fM rows", s->shard + 1, s->replica + 1,
+               s->what, s->done, s->of, (double)s->rows / 1e6);
+}
+
 static int run_repair(struct shell *sh, struct fleet *f, struct error *err)
 {
     const struct options *o = &sh->opt;
-    struct fleet_repaired n;
-    int64_t older = 3600;
+    struct fleet_repaired n = {0};
+    struct ticker ticker;
+    struct fleet_repair how = {
+        .older_s = 3600, .limit_s = (unsigned)sh->dev.fleet_repair_s, .progress = show_repair, .ctx = &ticker};
     int rc = no_arguments(o, err);
     if (rc == 0 && o->older_than)
-        rc = read_time("--older-than", o->older_than, &older, err);
-    if (rc == 0)
-        rc = fleet_repair(f, older, &n, err);
-    if (rc == 0)
+        rc = read_time("--older-than", o->older_than, &how.older_s, err);
+    if (rc < 0)
+        return rc;
+    ticker_start(&ticker, "Repairing", false);
+    rc = fleet_repair(f, &how, &n, err);
+    ticker_stop(&ticker);
+    if (rc == 0 || n.copied + n.settled + n.removed)
         fprintf(stderr, "%" PRIu64 " traces copied, %" PRIu64 " commits given, %" PRIu64 " loads removed\n", n.copied,
                 n.settled, n.removed);
     return rc;
@@ -438,7 +463,9 @@ static int run_action(struct shell *sh, size_t i, struct error *err)
     if (!actions[i].run)
         return run_init(sh, err);
     int rc = read_addresses(&sh->opt, &a, err);
-    const struct fleet_where w = where(sh, &a);
+    struct fleet_where w = where(sh, &a);
+    if (rc == 0)
+        rc = read_timeout(&sh->opt, &w.user_ms, err);
     if (rc == 0)
         rc = fleet_open(&f, &w, err);
     if (rc == 0)
