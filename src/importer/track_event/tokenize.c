@@ -12,10 +12,10 @@ struct first_look {
     int64_t counter;
     double counter_real;
     uint64_t type, track_uuid;
-    uint64_t extra_uuids[MAX_EXTRA_COUNTERS], extra_real_uuids[MAX_EXTRA_COUNTERS];
     uint32_t n_extra_uuids, n_extra_real_uuids;
     uint32_t has; /* bits of fields below 32 */
     bool has_real, has_extra, has_extra_real, has_extra_real_uuids;
+    uint64_t extra_uuids[MAX_EXTRA_COUNTERS], extra_real_uuids[MAX_EXTRA_COUNTERS]; /* so many are set as n_… says */
 };
 
 static void count(struct packet *p, enum stat_key stat)
@@ -39,7 +39,7 @@ static bool look(struct slice bytes, struct first_look *l)
 {
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
-    memset(l, 0, sizeof *l);
+    memset(l, 0, offsetof(struct first_look, extra_uuids));
     while (pb_next(&c, &f)) {
         if (f.id < TRACK_EVENT_CHROME_FRAME_REPORTER)
             l->has |= 1u << f.id;
