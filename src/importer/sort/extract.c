@@ -78,7 +78,7 @@ static bool next_block(struct sorter *s, struct leaf *l)
     uint32_t n;
     if (l->q->head >= l->q->limit)
         return false;
-    l->at = sort_queue_front(l->q, &n);
+    l->at = sort_queue_front(l->q, &n, &s->bytes);
     s->failed |= !l->at;
     l->end = l->at ? l->at + n : NULL;
     return l->at;
@@ -125,8 +125,8 @@ static inline bool leaf_ts(const struct leaf *l, int64_t *ts)
         return true;
     }
     *ts = l->suffix_min;
-    if (q->head < q->limit && q->blocks.p[q->first_block].first_ts < *ts)
-        *ts = q->blocks.p[q->first_block].first_ts;
+    if (q->head < q->limit && sort_queue_front_ts(q) < *ts)
+        *ts = sort_queue_front_ts(q);
     return !sort_queue_empty(q);
 }
 
@@ -160,7 +160,7 @@ static bool fill(struct sorter *s, struct batch *b)
     return false;
 }
 
-/* Sorts each queue and builds the tree; false when all are empty or memory ran out. */
+/* Begins with each queue and builds the tree; false when all are empty or memory ran out. */
 static bool begin(struct sorter *s, uint64_t *events)
 {
     *events = 0;
@@ -173,8 +173,11 @@ static bool begin(struct sorter *s, uint64_t *events)
         if (sort_queue_empty(q))
             continue;
         *events += q->limit > q->head ? q->limit - q->head : 0;
-        s->failed =
-            !sort_queue_seal(q, &s->bytes) || !sort_queue_sort(q, &l.suffix_min, &s->bytes) || !vec_push(&s->leaves, l);
+        s->failed = !sort_queue_seal(q, &s->bytes);
+        if (s->failed)
+            break;
+        sort_queue_begin(q, &l.suffix_min);
+        s->failed = !vec_push(&s->leaves, l);
     }
     if (s->failed || !s->leaves.n)
         return false;

@@ -165,8 +165,8 @@ static size_t piece_end(const struct sort_queue *q, size_t from, size_t end)
 }
 
 /* Events are out of order here and there, as when an interrupt has come between the stamp and the place of one: what is
- * sorted is those blocks, not all that follows. */
-bool sort_queue_sort(struct sort_queue *q, int64_t *suffix_min, size_t *bytes)
+ * sorted is those blocks, not all that follows; and not before they are met, by whoever merges. */
+void sort_queue_begin(struct sort_queue *q, int64_t *suffix_min)
 {
     struct sort_block *b = q->blocks.p;
     size_t end = q->blocks.n, piece;
@@ -178,15 +178,17 @@ bool sort_queue_sort(struct sort_queue *q, int64_t *suffix_min, size_t *bytes)
         b[k].rest_min = min = b[k].min_ts < min ? b[k].min_ts : min;
     for (size_t k = q->first_block; k < end; k = piece) {
         piece = piece_end(q, k, end);
-        if ((piece > k + 1 || !in_order(q, k)) && !sort_blocks(q, k, piece, bytes))
-            return false;
+        b[k].unsorted = piece > k + 1 || !in_order(q, k) ? (uint32_t)(piece - k) : 0;
+        for (size_t i = k + 1; i < piece; i++)
+            b[i].unsorted = 0;
     }
-    return true;
 }
 
-const struct sort_event *sort_queue_front(struct sort_queue *q, uint32_t *n)
+const struct sort_event *sort_queue_front(struct sort_queue *q, uint32_t *n, size_t *bytes)
 {
-    const struct sort_block *b = &q->blocks.p[q->first_block];
+    struct sort_block *b = &q->blocks.p[q->first_block];
+    if (b->unsorted && !sort_blocks(q, q->first_block, q->first_block + b->unsorted, bytes))
+        return NULL;
     uint32_t all = b->events->n, gone = (uint32_t)(q->head - b->first);
     if (all > q->front_cap) {
         mem_free(q->front);

@@ -16,7 +16,8 @@ struct sort_block {
     int64_t min_ts, max_ts;
     int64_t first_ts;
     int64_t last_ts;
-    int64_t rest_min; /* while sorting: the least of this block and all behind it */
+    int64_t rest_min;  /* while merging: the least of this block and all behind it */
+    uint32_t unsorted; /* so many blocks from here on have to be sorted together before this one is read; 0: none */
     bool sorted;
     bool ties_sorted; /* events of one time by b, too; known in tied queues only */
 };
@@ -67,16 +68,23 @@ static inline bool sort_queue_push(struct sort_queue *q, struct sort_event e, ui
 /* Puts the fresh events into a block. False when out of memory: they stay where they are. */
 bool sort_queue_seal(struct sort_queue *q, size_t *bytes);
 
-/* Brings [head, limit) into time order, stably; everything is sealed before. *suffix_min becomes the smallest timestamp
- * of [limit, pushed), INT64_MAX when that is empty. False when out of memory. */
-bool sort_queue_sort(struct sort_queue *q, int64_t *suffix_min, size_t *bytes);
+/* Finds what of [head, limit) is not in order of time; everything is sealed before. *suffix_min becomes the smallest
+ * timestamp of [limit, pushed), INT64_MAX when that is empty. */
+void sort_queue_begin(struct sort_queue *q, int64_t *suffix_min);
+
+/* The least timestamp of the front block, which is before the limit. */
+static inline int64_t sort_queue_front_ts(const struct sort_queue *q)
+{
+    const struct sort_block *b = &q->blocks.p[q->first_block];
+    return b->unsorted ? b->rest_min : b->first_ts;
+}
 
 /* Appends n events, as sort_queue_push() does one. */
 bool sort_queue_push_run(struct sort_queue *q, const struct sort_event *e, size_t n, uint64_t epoch, size_t *bytes);
 
-/* The events of the front block from head on, unpacked (all sealed; there are some): *n of them. NULL when out of
- * memory. They stay until sort_queue_drop_front() or sort_queue_rest(). */
-const struct sort_event *sort_queue_front(struct sort_queue *q, uint32_t *n);
+/* The events of the front block from head on, unpacked and in order of time, stably (behind sort_queue_begin(); there
+ * are some): *n of them. NULL when out of memory. They stay until sort_queue_drop_front() or sort_queue_rest(). */
+const struct sort_event *sort_queue_front(struct sort_queue *q, uint32_t *n, size_t *bytes);
 
 /* Gives up the front block, which is used up. *bytes shrinks by the memory freed. */
 void sort_queue_drop_front(struct sort_queue *q, size_t *bytes);
