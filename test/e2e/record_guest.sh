@@ -12,9 +12,9 @@ guest_need || exit $?
 [ -x /usr/sbin/sshd ] || { echo "skipped: no sshd (scripts/install-deps.sh --tests installs it)"; exit 77; }
 [ -x "$static" ] || { echo "skipped: no static tracebox here"; exit 77; }
 if [ -z "${IN_NAMESPACE:-}" ]; then
-	unshare -n true 2>/dev/null || { echo "skipped: no network namespaces here"; exit 77; }
+	unshare -n -m true 2>/dev/null || { echo "skipped: no namespaces here"; exit 77; }
 	guest_image "$cache" || { echo "skipped: the guest's kernel package could not be fetched"; exit 77; }
-	IN_NAMESPACE=1 exec unshare -n "$0" "$@"
+	IN_NAMESPACE=1 exec unshare -n -m "$0" "$@"
 fi
 ip link set lo up
 work=$(mktemp -d "$cache/record.XXXXXX")

@@ -12,10 +12,10 @@ tracebox=$1 tp_shell=$2 clockpage=$3 calls=$4 cache=$5
 guest_need || exit $?
 [ "$(id -u)" = 0 ] || { echo "skipped: needs root (ftrace, namespaces)"; exit 77; }
 if [ -z "${IN_NAMESPACE:-}" ]; then
-	unshare -n true 2>/dev/null || { echo "skipped: no network namespaces here"; exit 77; }
+	unshare -n -m true 2>/dev/null || { echo "skipped: no namespaces here"; exit 77; }
 	guest_image "$cache" || { echo "skipped: the guest's kernel package could not be fetched"; exit 77; }
-	# A loopback of our own: the guide's port cannot meet that of another test.
-	IN_NAMESPACE=1 exec unshare -n "$0" "$@"
+	# A loopback of our own, and mounts: the guide's port cannot meet that of another test.
+	IN_NAMESPACE=1 exec unshare -n -m "$0" "$@"
 fi
 ip link set lo up
 work=$(mktemp -d "$cache/run.XXXXXX")
