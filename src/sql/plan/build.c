@@ -1,6 +1,6 @@
 /* From a query of the tree to its plan: reads the clauses in the order in which they are computed, then moves each
  * expression to the part that can compute it (rows of the sources, groups, or rows with their windows). */
-#include "sql/plan/plan_private.h"
+#include "sql/plan/build_private.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ void plan_free(void *plan)
 
 /* ---- clauses ---- */
 
-static bool add_item(struct reader *r, struct plan_expr *x, const char *name, size_t len)
+bool plan_add_item(struct reader *r, struct plan_expr *x, const char *name, size_t len)
 {
     struct query_plan *p = r->plan;
     if (!x || p->n_items == PLAN_MAX_ITEMS)
@@ -51,7 +51,7 @@ static bool add_star(struct reader *r, const struct sql_item *item)
         any = true;
         for (uint32_t c = 0; c < e->n_columns; c++)
             if (!e->columns[c].hidden && (item->table.len || !e->columns[c].joined) &&
-                !add_item(r, e->columns[c].expr, e->columns[c].name.p, e->columns[c].name.len))
+                !plan_add_item(r, e->columns[c].expr, e->columns[c].name.p, e->columns[c].name.len))
                 return false;
     }
     return any;
@@ -84,7 +84,7 @@ static bool read_items(struct reader *r, const struct sql_select *s)
         }
         if (!len)
             name = sql_tree_text(r->tree, r->planner->arena, i->at, &len);
-        if (!name || !add_item(r, read_item(r, s, i->expr), name, len))
+        if (!name || !plan_add_item(r, read_item(r, s, i->expr), name, len))
             return false;
     }
     return true;
@@ -106,7 +106,7 @@ static bool read_groups(struct reader *r, const struct sql_select *s)
     return true;
 }
 
-static bool add_order(struct reader *r, const struct sql_order *o, struct plan_expr *x)
+bool plan_add_order(struct reader *r, const struct sql_order *o, struct plan_expr *x)
 {
     struct query_plan *p = r->plan;
     struct plan_expr *nulls = read_null_order(r, o, x);
@@ -121,11 +121,11 @@ static bool add_order(struct reader *r, const struct sql_order *o, struct plan_e
     return true;
 }
 
-static bool read_orders(struct reader *r, const struct sql_select *s)
+bool plan_read_orders(struct reader *r, const struct sql_select *s)
 {
     for (const struct sql_order *o = s->query->order; o; o = o->next) {
         struct plan_expr *x = read_term(r, s, o->expr, true);
-        if (!x || !add_order(r, o, x))
+        if (!x || !plan_add_order(r, o, x))
             return false;
     }
     return true;
@@ -153,7 +153,7 @@ static void turn_groups(struct query_plan *p, const struct sql_order *order)
         p->keys_desc[i] = l ? l->order[i].desc : order->desc;
 }
 
-static bool read_limit(struct reader *r, const struct sql_query *q)
+bool plan_read_limit(struct reader *r, const struct sql_query *q)
 {
     struct query_plan *p = r->plan;
     struct plan_expr *limit = q->limit ? read_argument(r, q->limit) : NULL;
@@ -216,7 +216,7 @@ static bool add_value_items(struct reader *r)
         int n = snprintf(name, sizeof name, "column%u", k + 1);
         if (x)
             x->letter = 'c';
-        if (!add_item(r, x, name, (size_t)n))
+        if (!plan_add_item(r, x, name, (size_t)n))
             return false;
     }
     return true;
@@ -250,7 +250,7 @@ static bool read_core(struct reader *r, const struct sql_select *s)
         return false;
     r->windows_allowed = true;
     p->limit = -1;
-    if (!r->loop_arm && (!read_orders(r, s) || !read_limit(r, s->query))) /* those are the compound's */
+    if (!r->loop_arm && (!plan_read_orders(r, s) || !plan_read_limit(r, s->query))) /* those are the compound's */
         return false;
     for (uint32_t i = 0; i < p->n_where; i++)
         if (p->where[i]->sources & (1u << PLAN_GROUPS | 1u << PLAN_WINDOWS))
@@ -266,285 +266,6 @@ static bool read_core(struct reader *r, const struct sql_select *s)
         return false;
     return plan_lift(p) && plan_steps(p) && plan_settle_extreme(p) && plan_settle_order(r) &&
            !plan_stops_after_groups(r);
-}
-
-/* ---- by keys ---- */
-
-/* Do the names of an expression mean nothing in this query? */
-static bool is_outside(const struct reader *r, const struct sql_expr *x)
-{
-    struct plan_expr *found;
-    if (x->query || x->in_table || (x->kind == EXPR_COLUMN && scope_find(r, x, &found) != 0))
-        return false;
-    for (const struct sql_item *i = r->core->items; x->kind == EXPR_COLUMN && !x->table.len && i; i = i->next)
-        if (i->alias.len && sql_name_equal(i->alias, x->name))
-            return false;
-    for (const struct sql_expr *a = x->args; a; a = a->next)
-        if (!is_outside(r, a))
-            return false;
-    return true;
-}
-
-/* inner = outer, in either order. */
-static bool read_key(struct reader *r, struct reader *outer, const struct sql_expr *x, struct keyed *k)
-{
-    const struct sql_expr *sides[] = {x->args, x->args ? x->args->next : NULL};
-    for (int i = 0; i < 2 && x->kind == EXPR_BINARY && x->op == SQL_EQ && k->n < PLAN_MAX_KEYS; i++) {
-        if (!is_outside(r, sides[1 - i]))
-            continue;
-        struct plan_expr *inside = read_expr(r, sides[i]), *outside = inside ? read_expr(outer, sides[1 - i]) : NULL;
-        if (!outside || !inside->sources || !outside->sources || inside->type != outside->type ||
-            inside->type == PLAN_REAL || inside->type == PLAN_NULL)
-            return false;
-        k->inner[k->n] = inside;
-        k->outer[k->n++] = outside;
-        return true;
-    }
-    return false;
-}
-
-static bool read_keyed_where(struct reader *r, struct reader *outer, const struct sql_expr *x, struct keyed *k)
-{
-    struct query_plan *p = r->plan;
-    if (x->kind == EXPR_BINARY && x->op == SQL_AND)
-        return read_keyed_where(r, outer, x->args, k) && read_keyed_where(r, outer, x->args->next, k);
-    uint32_t before = p->n_where;
-    if (read_conjunction(r, x, p->where, &p->n_where))
-        return true;
-    p->n_where = before;
-    return read_key(r, outer, x, k);
-}
-
-/* The value is an aggregate by key, without another column, or a column. */
-static bool read_keyed_value(struct reader *r, const struct sql_select *s, struct keyed *k)
-{
-    struct query_plan *p = r->plan;
-    r->aggregates_allowed = true;
-    r->aliases_allowed = false;
-    if (!add_item(r, read_expr(r, k->value), "value", 5))
-        return false;
-    r->aliases_allowed = true;
-    r->aggregates_allowed = false;
-    if (!p->grouped)
-        return read_orders(r, s);
-    for (uint32_t i = 0; i < k->n; i++) {
-        for (uint32_t j = 0; j < i; j++)
-            if (plan_expr_equal(k->inner[i], k->inner[j]))
-                return false;
-        p->keys[p->n_keys++] = k->inner[i];
-    }
-    return !s->query->order && !s->query->limit;
-}
-
-static bool read_keyed_core(struct reader *r, struct reader *outer, const struct sql_select *s, struct keyed *k)
-{
-    struct query_plan *p = r->plan;
-    r->core = s;
-    r->aliases_allowed = false;
-    if (!read_from(r, s->from))
-        return false;
-    r->aliases_allowed = true;
-    if (s->where && !read_keyed_where(r, outer, s->where, k))
-        return false;
-    for (uint32_t i = 0; i < k->n; i++)
-        if (!add_item(r, k->inner[i], "key", 3))
-            return false;
-    if (!k->value && !k->n && !add_item(r, plan_const(p, PLAN_INT, 1), "any", 3))
-        return false;
-    if (k->value && !read_keyed_value(r, s, k))
-        return false;
-    p->limit = k->n ? -1 : 1; /* one will do */
-    if (!plan_lift(p) || (p->grouped && p->groups.n_columns > p->n_keys))
-        return false;
-    return plan_steps(p) && plan_settle_extreme(p) && plan_settle_order(r);
-}
-
-/* ---- a list ---- */
-
-/* The columns of a list over the rows of a core, whatever stands behind its SELECT. */
-static bool read_list_core(struct reader *r, const struct sql_select *s, const struct list *list)
-{
-    struct query_plan *p = r->plan;
-    r->core = s;
-    r->aliases_allowed = false;
-    if (!read_from(r, s->from) || (s->where && !read_conjunction(r, s->where, p->where, &p->n_where)))
-        return false;
-    for (uint32_t i = 0; i < list->n; i++)
-        if (!add_item(r, read_expr(r, list->items[i]), "value", 5))
-            return false;
-    p->limit = -1;
-    return plan_steps(p) && plan_settle_extreme(p) && plan_settle_order(r);
-}
-
-/* ---- compounds ---- */
-
-/* A column that is NULL in one arm has the type of the others. */
-static bool agree_on_types(struct query_plan *arms)
-{
-    for (uint32_t k = 0; k < arms->n_items; k++) {
-        enum plan_type type = PLAN_NULL;
-        for (const struct query_plan *arm = arms; arm; arm = arm->next_arm) {
-            enum plan_type of = (enum plan_type)arm->items[k].expr->type;
-            if (of != PLAN_NULL && type != PLAN_NULL && of != type)
-                return false;
-            type = of != PLAN_NULL ? of : type;
-        }
-        for (struct query_plan *arm = arms; arm && type != PLAN_NULL; arm = arm->next_arm)
-            if (arm->items[k].expr->type == PLAN_NULL && !(arm->items[k].expr = plan_const(arm, type, plan_null(type))))
-                return false;
-    }
-    return true;
-}
-
-/* What a core is asked for: its own list, or one of them. */
-struct asked {
-    struct keyed *keyed;
-    const struct list *list;
-};
-static const struct asked whole = {0};
-
-static struct query_plan *build_core(struct reader *outer, const struct sql_query *q, const struct sql_select *s,
-                                     const struct sql_tree *tree, const struct cte_scope *ctes,
-                                     const struct asked *asked);
-
-struct query_plan *plan_build_arms(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
-                                   const struct cte_scope *ctes, enum compound kind)
-{
-    struct query_plan *arms = NULL, **end = &arms;
-    struct reader r = *outer;
-    bool ok = true;
-    r.once = kind != COMPOUND_UNION_ALL;
-    r.any_order |= r.once;
-    for (const struct sql_select *s = q->selects; ok && s; s = s->next) {
-        ok = (s == q->selects || s->compound == kind) && ++r.loop_arm <= PLAN_MAX_ARMS;
-        *end = ok ? build_core(&r, q, s, tree, ctes, &whole) : NULL;
-        ok = *end && (*end)->n_items == arms->n_items;
-        end = *end ? &(*end)->next_arm : end;
-    }
-    if (ok && agree_on_types(arms))
-        return arms;
-    plan_free(arms);
-    return NULL;
-}
-
-/* ORDER BY of a compound names a column of the answer, by its place or by its name. */
-static struct plan_expr *read_column_order(struct reader *r, const struct sql_expr *x)
-{
-    const struct scope_entry *e = &r->scope->entries[0];
-    struct plan_expr *place = x->kind == EXPR_INTEGER ? read_constant(r, x) : NULL;
-    if (place)
-        return place->type == PLAN_INT && place->word >= 1 && place->word <= e->n_columns
-                   ? e->columns[place->word - 1].expr
-                   : NULL;
-    if (x->kind != EXPR_COLUMN || x->table.len || x->quoted)
-        return NULL;
-    for (uint32_t i = 0; i < e->n_columns; i++)
-        if (sql_name_equal(e->columns[i].name, x->name))
-            return e->columns[i].expr;
-    return NULL;
-}
-
-/* UNION, EXCEPT and INTERSECT give rows in the order of all columns, those of ORDER BY first. */
-static bool order_by_all(struct query_plan *p)
-{
-    for (uint32_t i = 0; i < p->n_items; i++) {
-        bool ordered = false;
-        for (uint32_t k = 0; k < p->n_orders; k++)
-            ordered |= plan_expr_equal(p->items[i].expr, p->orders[k]);
-        if (ordered)
-            continue;
-        if (p->n_orders == PLAN_MAX_ORDER)
-            return false;
-        p->orders_desc[p->n_orders] = false;
-        p->orders[p->n_orders++] = p->items[i].expr;
-    }
-    return true;
-}
-
-/* A last column that tells the arms apart. */
-static bool number_arms(struct query_plan *arms)
-{
-    int64_t number = 0;
-    for (struct query_plan *arm = arms; arm; arm = arm->next_arm) {
-        if (arm->n_items == PLAN_MAX_ITEMS)
-            return false;
-        struct plan_item *i = &arm->items[arm->n_items++];
-        *i = (struct plan_item){plan_const(arm, PLAN_INT, ++number), arena_strndup(&arm->arena, "arm", 3)};
-        if (!i->expr || !i->name)
-            return false;
-    }
-    return true;
-}
-
-/* EXCEPT and INTERSECT: equal rows of all arms are a group, which stays when the last of its arms is the first one, or
- * when it has rows of all. */
-static bool make_groups_of_arms(struct reader *r, const struct query_plan *arms, bool all)
-{
-    struct query_plan *p = r->plan;
-    int64_t n_arms = 0;
-    for (const struct query_plan *arm = arms; arm; arm = arm->next_arm)
-        n_arms++;
-    for (uint32_t i = 0; i < p->n_items; i++) {
-        struct plan_expr *x = p->items[i].expr;
-        if (x->type == PLAN_REAL || x->type == PLAN_NULL || p->n_keys == PLAN_MAX_KEYS)
-            return false;
-        p->keys[p->n_keys++] = x;
-    }
-    p->grouped = true;
-    p->aggregates[p->n_aggregates++] =
-        (struct plan_aggregate){.kind = all ? AGG_COUNT : AGG_MAX,
-                                .distinct = all,
-                                .arg = plan_column(p, 0, (int16_t)(arms->n_items - 1), PLAN_INT)};
-    struct plan_expr *found = plan_column(p, PLAN_GROUPS, PLAN_MAX_ITEMS, PLAN_INT);
-    struct plan_expr *wanted = plan_const(p, PLAN_INT, all ? n_arms : 1);
-    p->having = found && wanted && p->aggregates[0].arg ? read_compare(r, SQL_EQ, found, wanted) : NULL;
-    return p->having && plan_lift(p);
-}
-
-/* Would SQLite stop soon? Arms whose rows come in the order of the first term it merges, and reads no more of them than
- * LIMIT asks for. */
-static bool is_merged(const struct query_plan *p, const struct query_plan *arms, enum compound kind)
-{
-    const struct plan_expr *first = p->n_orders ? p->orders[0] : NULL;
-    bool sorted = kind == COMPOUND_UNION_ALL && p->limit >= 0 && first && first->op == X_COLUMN && first->column >= 0;
-    for (const struct query_plan *arm = arms; sorted && arm; arm = arm->next_arm) {
-        const struct plan_expr *x = (uint32_t)first->column < arm->n_items ? arm->items[first->column].expr : NULL;
-        const struct plan_source *s =
-            x && x->op == X_COLUMN && x->column >= 0 && arm->n_sources == 1 ? arm->sources : NULL;
-        sorted = s && s->table.name && !arm->grouped && !arm->n_windows && !arm->distinct &&
-                 s->table.table->columns[x->column].sorted && p->limit < (int64_t)s->table.table->n_rows / 16;
-    }
-    return sorted;
-}
-
-static bool read_compound(struct reader *r, struct query_plan *arms, const struct sql_query *q, enum compound kind)
-{
-    struct query_plan *p = r->plan;
-    struct sql_name none = {"", 0, 0};
-    bool sets = kind == COMPOUND_EXCEPT || kind == COMPOUND_INTERSECT;
-    if (sets && !number_arms(arms)) {
-        plan_free(arms);
-        return false;
-    }
-    if (!read_from_plan(r, arms, none, false))
-        return false;
-    struct scope_entry *e = &r->scope->entries[0];
-    e->n_columns -= sets;
-    for (uint32_t i = 0; i < e->n_columns; i++)
-        if (!add_item(r, e->columns[i].expr, arms->items[i].name, strlen(arms->items[i].name)))
-            return false;
-    for (const struct sql_order *o = q->order; o; o = o->next) {
-        struct plan_expr *x = read_column_order(r, o->expr);
-        if (!x || !add_order(r, o, x))
-            return false;
-    }
-    p->distinct = kind == COMPOUND_UNION;
-    if (kind != COMPOUND_UNION_ALL && !order_by_all(p))
-        return false;
-    if (sets && !make_groups_of_arms(r, arms, kind == COMPOUND_INTERSECT))
-        return false;
-    return read_limit(r, q) && !is_merged(p, arms, kind) && plan_steps(p) && plan_settle_extreme(p) &&
-           plan_settle_order(r);
 }
 
 /* ---- all of it ---- */
@@ -588,8 +309,8 @@ static struct query_plan *try_core(struct reader *outer, const struct sql_query 
         return NULL;
     r.ctes = &own;
     r.below_any = below_any;
-    bool ok = asked->keyed  ? read_keyed_core(&r, outer, s, asked->keyed)
-              : asked->list ? read_list_core(&r, s, asked->list)
+    bool ok = asked->keyed  ? plan_read_keyed_core(&r, outer, s, asked->keyed)
+              : asked->list ? plan_read_list_core(&r, s, asked->list)
                             : read_core(&r, s);
     if (ok && !p->arena.failed && plan_is_worth_it(p, outer->plan || outer->always || outer->loop_arm, outer->direct))
         return p;
@@ -599,9 +320,8 @@ static struct query_plan *try_core(struct reader *outer, const struct sql_query 
 
 enum { MAX_RETRIES = 12 /* in a statement */ };
 
-static struct query_plan *build_core(struct reader *outer, const struct sql_query *q, const struct sql_select *s,
-                                     const struct sql_tree *tree, const struct cte_scope *ctes,
-                                     const struct asked *asked)
+struct query_plan *plan_build_core(struct reader *outer, const struct sql_query *q, const struct sql_select *s,
+                                   const struct sql_tree *tree, const struct cte_scope *ctes, const struct asked *asked)
 {
     bool constants = !s->from && !asked->keyed && !asked->list; /* of use within another query only */
     if ((!s->from && !(constants && (outer->plan || outer->loop_arm))) || outer->depth >= PLAN_MAX_DEPTH)
@@ -621,7 +341,7 @@ struct query_plan *plan_build(struct reader *outer, const struct sql_query *q, c
 {
     struct reader r;
     if (!q->selects->next)
-        return build_core(outer, q, q->selects, tree, ctes, &whole);
+        return plan_build_core(outer, q, q->selects, tree, ctes, &plan_asked_whole);
     enum compound kind = (enum compound)q->selects->next->compound;
     struct query_plan *arms = plan_build_arms(outer, q, tree, ctes, kind);
     struct query_plan *p = arms ? plan_begin(&r, outer, tree) : NULL;
@@ -630,24 +350,8 @@ struct query_plan *plan_build(struct reader *outer, const struct sql_query *q, c
         return NULL;
     }
     r.ctes = ctes;
-    if (read_compound(&r, arms, q, kind) && !p->arena.failed)
+    if (plan_read_compound(&r, arms, q, kind) && !p->arena.failed)
         return p;
     plan_free(p);
     return NULL;
-}
-
-struct query_plan *plan_build_keyed(struct reader *outer, const struct sql_query *q, struct keyed *k)
-{
-    const struct sql_select *s = q->selects;
-    return s->next || s->group || s->having || s->windows || s->distinct
-               ? NULL
-               : build_core(outer, q, s, outer->tree, outer->ctes, &(struct asked){.keyed = k});
-}
-
-struct query_plan *plan_build_list(struct reader *outer, const struct sql_query *q, const struct list *list)
-{
-    const struct sql_select *s = q->selects;
-    return s->next || s->group || s->having || s->windows || s->distinct || q->order || q->limit
-               ? NULL
-               : build_core(outer, q, s, outer->tree, outer->ctes, &(struct asked){.list = list});
 }

@@ -3,6 +3,7 @@
  *     x IN (SELECT a FROM …)                                  is x among the a?
  *     EXISTS (SELECT … FROM t WHERE t.a = s.b AND …)          is s.b among the t.a of rows that pass the rest?
  *     (SELECT max(v) FROM t WHERE t.a = s.b AND …)            the value beside s.b, of the groups by t.a
+ *     (SELECT v FROM t WHERE t.ts <= s.ts ORDER BY t.ts DESC) the first of the rows within ranges: lookup_ranges.c
  *
  * Conditions that look outside in another way are not understood. */
 #include "sql/plan/plan_private.h"
@@ -15,15 +16,34 @@ static struct plan_lookup *add_lookup(struct reader *r, enum lookup_kind kind, s
         return NULL;
     }
     struct plan_lookup *l = &p->lookups[p->n_lookups++];
-    *l = (struct plan_lookup){.kind = (uint8_t)kind, .sub = sub, .n_keys = n_keys};
+    *l = (struct plan_lookup){.kind = (uint8_t)kind, .sub = sub, .n_keys = n_keys, .aggregate = AGG_KINDS};
+    return l;
+}
+
+/* Of keys and ranges; what orders rows comes first of them. Their arguments in `args`. */
+static struct plan_lookup *add_keyed(struct reader *r, enum lookup_kind kind, struct query_plan *sub,
+                                     const struct keyed *k, struct plan_expr **args)
+{
+    struct plan_lookup *l = add_lookup(r, kind, sub, k->n);
+    for (uint32_t i = 0; l && i < k->n; i++)
+        args[i] = k->outer[i];
+    for (uint32_t i = 0; l && i < k->n_ranges; i++) {
+        args[k->n + i] = k->ranges[i].other;
+        l->ops[l->n_ranges++] = k->ranges[i].op;
+    }
+    if (l) {
+        l->aggregate = k->aggregate;
+        l->last = k->last;
+    }
     return l;
 }
 
 static struct plan_expr *make(struct reader *r, const struct plan_lookup *l, enum plan_type type,
                               struct plan_expr *const *args)
 {
-    struct plan_expr *x = l ? plan_expr_new(r->plan, X_LOOKUP, type, l->n_keys) : NULL;
-    for (uint32_t i = 0; x && i < l->n_keys; i++) {
+    uint32_t n = l ? l->n_keys + l->n_ranges : 0;
+    struct plan_expr *x = l ? plan_expr_new(r->plan, X_LOOKUP, type, n) : NULL;
+    for (uint32_t i = 0; x && i < n; i++) {
         x->args[i] = args[i];
         x->sources |= args[i]->sources;
     }
@@ -92,11 +112,12 @@ static struct plan_expr *read_exists(struct reader *r, const struct sql_expr *x)
 {
     const struct sql_query *q = x->query;
     struct reader in = inside(r, true);
-    struct keyed k = {0};
+    struct keyed k = {.aggregate = AGG_KINDS};
+    struct plan_expr *args[PLAN_MAX_KEYS + PLAN_MAX_RANGES];
     if (q->offset || q->order || (q->limit && !is_one(r, q->limit)) || !asks_for_nothing(q->selects))
         return NULL;
     struct query_plan *sub = plan_build_keyed(&in, q, &k);
-    return make(r, add_lookup(r, LOOKUP_EXISTS, sub, k.n), PLAN_INT, k.outer);
+    return make(r, add_keyed(r, LOOKUP_EXISTS, sub, &k, args), PLAN_INT, args);
 }
 
 /* What the value is where there are no rows: NULL or 0 of one aggregate, or what coalesce() makes of it. */
@@ -123,30 +144,46 @@ static bool of_no_rows(struct reader *r, const struct sql_expr *x, enum plan_typ
     return *out != plan_null(type) || (other && other->type == PLAN_NULL);
 }
 
+/* The type of a value: of the first row, or of an aggregate within ranges. */
+static enum plan_type value_type(const struct plan_lookup *l, const struct plan_expr *value)
+{
+    switch (l->aggregate) {
+    case AGG_COUNT:
+        return PLAN_INT;
+    case AGG_TOTAL:
+    case AGG_AVG:
+        return PLAN_REAL;
+    default:
+        return (enum plan_type)value->type;
+    }
+}
+
 static struct plan_expr *read_value(struct reader *r, const struct sql_expr *x)
 {
     const struct sql_query *q = x->query;
     const struct sql_item *item = q->selects->items;
     struct reader in = inside(r, false);
-    struct keyed k = {0};
+    struct keyed k = {.aggregate = AGG_KINDS};
+    struct plan_expr *args[PLAN_MAX_KEYS + PLAN_MAX_RANGES];
     if (q->selects->next || q->selects->rows || q->offset || (q->limit && !is_one(r, q->limit)) || !item ||
         item->next || item->star)
         return NULL;
     k.value = item->expr;
     struct query_plan *sub = plan_build_keyed(&in, q, &k);
-    struct plan_lookup *l = add_lookup(r, LOOKUP_VALUE, sub, k.n);
+    struct plan_lookup *l = add_keyed(r, LOOKUP_VALUE, sub, &k, args);
     if (!l)
         return NULL;
     const struct plan_expr *value = l->sub->items[k.n].expr;
-    enum plan_type type = (enum plan_type)value->type;
-    if (type == PLAN_NULL || (!l->sub->grouped && k.n && l->sub->n_sources > 1))
+    enum plan_type type = value_type(l, value);
+    bool computed = l->sub->grouped || l->aggregate != AGG_KINDS;
+    if (type == PLAN_NULL || (!computed && k.n + k.n_ranges && l->sub->n_sources > 1))
         return NULL;
     l->missing = plan_null(type);
-    if (l->sub->grouped && k.n && !of_no_rows(r, k.value, type, &l->missing))
+    if (computed && k.n + k.n_ranges && !of_no_rows(r, k.value, type, &l->missing))
         return NULL;
-    struct plan_expr *out = make(r, l, type, k.outer);
+    struct plan_expr *out = make(r, l, type, args);
     if (out)
-        out->letter = value->letter;
+        out->letter = l->aggregate == AGG_KINDS ? value->letter : 'c';
     return out;
 }
 

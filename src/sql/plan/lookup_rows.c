@@ -1,15 +1,11 @@
 /* The rows of a query within an expression, by their keys. They are made when the first row asks for them. */
-#include "base/hash.h"
-#include "sql/plan/plan_private.h"
-
-#include <string.h>
+#include "sql/plan/lookup_private.h"
 
 struct lookup_rows {
     struct table *t; /* keys, then the value */
-    int64_t *keys;   /* n_keys words a row; rows with a NULL among them are left out */
-    int64_t *values; /* NULL: there are none */
-    uint64_t *slots; /* the upper half of the hash, then row + 1 */
-    uint32_t n, mask;
+    struct lookup_keys
+        keys;        /* rows with a NULL among them are left out; of those with one key the first stays, or the last */
+    int64_t *values; /* by place of the key; NULL: there are none */
     bool any, any_null; /* rows; rows with a NULL */
 };
 
@@ -18,98 +14,59 @@ void lookup_rows_free(struct lookup_rows *l)
     if (!l)
         return;
     stage_free(l->t);
-    mem_free(l->keys);
+    lookup_keys_free(&l->keys);
     mem_free(l->values);
-    mem_free(l->slots);
     mem_free(l);
 }
 
-static uint64_t hash_of(const int64_t *key, uint32_t n)
+/* Adds rows [at, at + n) of the table, whose words lie in `words`. */
+static bool add_rows(struct run *r, struct lookup_rows *l, const struct plan_lookup *of, int64_t *const *words,
+                     uint32_t n)
 {
-    uint64_t h = 0;
-    for (uint32_t k = 0; k < n; k++) {
-        h = (h ^ (uint64_t)key[k]) * 0x9e3779b97f4a7c15ull;
-        h ^= h >> 32;
-        h *= 0xd6e8feb86659fd93ull;
-        h ^= h >> 29;
-    }
-    return h;
-}
-
-/* The place of a key: of the row that has it, or a free one. */
-static uint64_t *find(const struct lookup_rows *l, const int64_t *key, uint32_t n)
-{
-    uint64_t hash = hash_of(key, n);
-    uint32_t at = (uint32_t)hash & l->mask;
-    while (l->slots[at] && (l->slots[at] >> 32 != hash >> 32 ||
-                            memcmp(l->keys + (uint64_t)((uint32_t)l->slots[at] - 1) * n, key, n * sizeof *key) != 0))
-        at = (at + 1) & l->mask;
-    return &l->slots[at];
-}
-
-enum { AHEAD = 16 }; /* keys whose slots are being fetched while one is looked at */
-
-/* Fetches the slot of the key behind the one at hand, of words[k][i]. */
-static void fetch(const struct lookup_rows *l, const int64_t *const *words, uint32_t n_keys, uint32_t i, uint32_t n)
-{
-    int64_t key[PLAN_MAX_KEYS];
-    if (i + AHEAD >= n || !l->slots)
-        return;
-    for (uint32_t k = 0; k < n_keys; k++)
-        key[k] = words[k][i + AHEAD];
-    __builtin_prefetch(&l->slots[(uint32_t)hash_of(key, n_keys) & l->mask], 1);
-}
-
-static void *alloc(struct run *r, uint64_t n, size_t size)
-{
-    void *p = run_alloc(r, n * size) ? mem_zalloc((n + 1) * size) : NULL;
-    if (!p && !r->rc)
-        r->rc = SQLITE_NOMEM;
-    return p;
-}
-
-/* Adds rows [at, at + n); of those with one key the first stays. */
-static bool add_rows(struct run *r, struct lookup_rows *l, const struct plan_lookup *of, uint32_t at, uint32_t n)
-{
-    const struct query_plan *sub = of->sub;
     uint32_t n_keys = of->n_keys;
-    bool one = of->one;
-    int64_t *words[PLAN_MAX_KEYS + 1] = {NULL}, key[PLAN_MAX_KEYS] = {0};
-    uint32_t rows[BATCH], n_words = n_keys + (l->values != NULL);
-    bool ok = true;
-    for (uint32_t i = 0; i < n; i++)
-        rows[i] = at + i;
-    for (uint32_t k = 0; ok && k < n_words; k++) {
-        ok = (words[k] = mem_alloc(BATCH * sizeof(int64_t))) != NULL;
-        if (ok)
-            column_gather(&l->t->columns[k], rows, n, words[k]);
-    }
-    for (uint32_t i = 0; ok && i < n; i++) {
+    int64_t key[PLAN_MAX_KEYS] = {0};
+    for (uint32_t i = 0; i < n; i++) {
         bool null = false;
-        fetch(l, (const int64_t *const *)words, n_keys, i, n);
+        lookup_keys_fetch(&l->keys, (const int64_t *const *)words, i, n);
         for (uint32_t k = 0; k < n_keys; k++) {
             key[k] = words[k][i];
-            null |= key[k] == plan_null((enum plan_type)sub->items[k].expr->type);
+            null |= key[k] == plan_null((enum plan_type)of->sub->items[k].expr->type);
         }
         l->any_null |= null;
-        uint64_t *place = null ? NULL : find(l, key, n_keys);
-        if (one && place && *place) {
-            ok = false;
-            r->rc = RUN_GAVE_UP;
-            break;
-        }
-        if (null || *place)
+        if (null)
             continue;
-        memcpy(l->keys + (uint64_t)l->n * n_keys, key, n_keys * sizeof *key);
-        if (l->values)
-            l->values[l->n] = words[n_keys][i];
-        *place = (hash_of(key, n_keys) >> 32 << 32) | ++l->n;
+        uint32_t before = l->keys.n, place = lookup_keys_add(r, &l->keys, key);
+        if (!place)
+            return false;
+        if (l->values && (place > before || of->last))
+            l->values[place - 1] = words[n_keys][i];
+        if (of->one && place <= before) {
+            r->rc = RUN_GAVE_UP;
+            return false;
+        }
     }
-    for (uint32_t k = 0; k < n_words; k++)
-        mem_free(words[k]);
-    if (!ok && !r->rc)
+    return !run_stopped(r);
+}
+
+static void add_all(struct run *r, struct lookup_rows *l, const struct plan_lookup *of)
+{
+    uint32_t rows[BATCH], n_words = of->n_keys + (l->values != NULL), n_rows = l->t->n_rows;
+    int64_t *words[PLAN_MAX_KEYS + 1] = {NULL};
+    int64_t *all = mem_alloc((n_words + 1) * (size_t)BATCH * sizeof *all);
+    bool more = all != NULL;
+    if (!all)
         r->rc = SQLITE_NOMEM;
-    return ok && !run_stopped(r);
+    for (uint32_t k = 0; all && k < n_words; k++)
+        words[k] = all + (size_t)k * BATCH;
+    for (uint32_t at = 0; more && at < n_rows; at += BATCH) {
+        uint32_t n = n_rows - at < BATCH ? n_rows - at : BATCH;
+        for (uint32_t i = 0; i < n; i++)
+            rows[i] = at + i;
+        for (uint32_t k = 0; k < n_words; k++)
+            column_gather(&l->t->columns[k], rows, n, words[k]);
+        more = add_rows(r, l, of, words, n);
+    }
+    mem_free(all);
 }
 
 static struct lookup_rows *rows_of(struct run *r, const struct plan_lookup *of)
@@ -126,16 +83,11 @@ static struct lookup_rows *rows_of(struct run *r, const struct plan_lookup *of)
     r->rc = plan_run_to_table(of->sub, &l->t);
     if (r->rc)
         return NULL;
-    uint32_t n = l->t->n_rows, slots = 64;
-    while (slots < n * 2ull)
-        slots *= 2;
+    uint32_t n = l->t->n_rows;
     l->any = n != 0;
-    l->mask = slots - 1;
-    l->keys = alloc(r, (uint64_t)n * of->n_keys, sizeof *l->keys);
-    l->values = of->kind == LOOKUP_VALUE ? alloc(r, n, sizeof *l->values) : NULL;
-    l->slots = alloc(r, slots, sizeof *l->slots);
-    for (uint32_t i = 0; !r->rc && i < n; i += BATCH)
-        add_rows(r, l, of, i, n - i < BATCH ? n - i : BATCH);
+    l->keys.n_keys = of->n_keys;
+    if (of->kind != LOOKUP_VALUE || (l->values = lookup_alloc(r, n, sizeof *l->values)))
+        add_all(r, l, of);
     stage_free(l->t);
     l->t = NULL;
     return r->rc ? NULL : l;
@@ -147,7 +99,7 @@ static int64_t is_in(struct run *r, const struct plan_expr *x, const struct look
 {
     if (!l->any)
         return x->negated;
-    if (!null && *find(l, key, x->n_args))
+    if (!null && lookup_keys_find(&l->keys, key))
         return !x->negated;
     if (!null && !l->any_null)
         return x->negated;
@@ -159,6 +111,10 @@ static int64_t is_in(struct run *r, const struct plan_expr *x, const struct look
 void eval_lookup(struct run *r, const struct plan_expr *x, const struct batch *b, int64_t *out)
 {
     const struct plan_lookup *of = x->lookup;
+    if (of->n_ranges) {
+        eval_lookup_ranges(r, x, b, out);
+        return;
+    }
     const int64_t *args[PLAN_MAX_KEYS] = {NULL};
     const struct lookup_rows *l = rows_of(r, of);
     int64_t key[PLAN_MAX_KEYS] = {0};
@@ -166,7 +122,7 @@ void eval_lookup(struct run *r, const struct plan_expr *x, const struct batch *b
         args[k] = eval(r, x->args[k], b);
     for (uint32_t i = 0; l && !r->rc && i < b->n; i++) {
         bool null = false;
-        fetch(l, args, x->n_args, i, b->n);
+        lookup_keys_fetch(&l->keys, args, i, b->n);
         for (uint32_t k = 0; k < x->n_args; k++) {
             key[k] = args[k][i];
             null |= key[k] == plan_null((enum plan_type)x->args[k]->type);
@@ -175,7 +131,7 @@ void eval_lookup(struct run *r, const struct plan_expr *x, const struct batch *b
             out[i] = is_in(r, x, l, key, null);
             continue;
         }
-        uint32_t place = null ? 0 : (uint32_t)*find(l, key, x->n_args);
+        uint32_t place = null ? 0 : lookup_keys_find(&l->keys, key);
         if (of->kind == LOOKUP_EXISTS)
             out[i] = place != 0;
         else

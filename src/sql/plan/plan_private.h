@@ -79,13 +79,17 @@ enum lookup_kind {
     LOOKUP_VALUE   /* of the first row that has the arguments */
 };
 
-/* A query within an expression. Its rows are made once in each run: keys, then the value. */
+/* A query within an expression. Its rows are made once in each run: keys, then the value, then what ranges compare. The
+ * arguments are those of the keys, then those of the ranges. */
 struct plan_lookup {
     uint8_t kind; /* enum lookup_kind */
     struct query_plan *sub;
-    uint32_t n_keys;
-    bool one;        /* a second row of a key is an error */
-    int64_t missing; /* the value where no row has the keys */
+    uint32_t n_keys, n_ranges;
+    uint8_t ops[PLAN_MAX_RANGES]; /* by range: SQL_NE … SQL_GE, `inner op outer` */
+    uint8_t aggregate; /* enum aggregate_kind, of the values within the ranges; AGG_KINDS: the first of them */
+    bool last;         /* the last row is meant where others take the first */
+    bool one;          /* a second row of a key is an error */
+    int64_t missing;   /* the value where no row has the keys */
 };
 
 struct plan_expr {
@@ -443,10 +447,14 @@ struct query_plan *plan_build_arms(struct reader *outer, const struct sql_query 
                                    const struct cte_scope *ctes, enum compound kind);
 /* A source of that plan for the reader's query, whose name is `alias`. */
 bool read_from_plan(struct reader *r, struct query_plan *sub, struct sql_name alias, bool left);
-/* What a core is asked for by keys: its conditions `inner = outer` have been taken out of it. */
+/* What a core is asked for by keys: its conditions `inner = outer` have been taken out of it, and other comparisons. */
 struct keyed {
     struct plan_expr *outer[PLAN_MAX_KEYS], *inner[PLAN_MAX_KEYS];
     uint32_t n;
+    struct plan_range ranges[PLAN_MAX_RANGES];
+    uint32_t n_ranges;
+    uint8_t aggregate;            /* of the values within ranges; AGG_KINDS: none */
+    bool last;                    /* of the rows, where the value is not an aggregate */
     const struct sql_expr *value; /* NULL: none */
 };
 struct query_plan *plan_build_keyed(struct reader *outer, const struct sql_query *q, struct keyed *k);
@@ -534,7 +542,8 @@ struct run {
     uint64_t *serials;            /* by slot: of which batch */
     struct call_memo **memos;     /* by slot */
     struct lookup_rows **lookups; /* by place in the plan */
-    int64_t **results;            /* by window */
+    struct lookup_ranges **lookup_ranges;
+    int64_t **results; /* by window */
     uint64_t serial, bytes, most;
 };
 
@@ -549,6 +558,14 @@ void call_memo_free(struct call_memo *m);
 void eval_call(struct run *r, const struct plan_expr *x, const struct batch *b, int64_t *out);
 void lookup_rows_free(struct lookup_rows *l);
 void eval_lookup(struct run *r, const struct plan_expr *x, const struct batch *b, int64_t *out);
+/* Words by place, for range_index.c and lookup_ranges.c. The first place in [lo, hi) whose word is not below `word`;
+ * `beyond`: that is above it. */
+uint32_t range_search(const int64_t *words, uint32_t lo, uint32_t hi, int64_t word, bool beyond);
+/* The greatest so far (`lower`), or the least from there on, of the places [from, to). */
+void range_make_ascend(int64_t *words, uint32_t from, uint32_t to, bool lower);
+/* Those with ranges: lookup_ranges.c. */
+void lookup_ranges_free(struct lookup_ranges *l);
+void eval_lookup_ranges(struct run *r, const struct plan_expr *x, const struct batch *b, int64_t *out);
 
 /* The rows of the sources, joined and filtered, are handed to `push`, in batches. */
 struct sink {

@@ -94,8 +94,7 @@ static bool sort_places(struct run *r, struct range_index *x, uint32_t from, uin
     return true;
 }
 
-/* Makes the words of a further condition ascend within a key. */
-static void make_ascend(int64_t *words, uint32_t from, uint32_t to, bool lower)
+void range_make_ascend(int64_t *words, uint32_t from, uint32_t to, bool lower)
 {
     for (uint32_t i = from + 1; lower && i < to; i++)
         words[i] = words[i] < words[i - 1] ? words[i - 1] : words[i];
@@ -128,7 +127,7 @@ bool range_index_finish(struct run *r, const struct plan_step *s, struct key_ind
         ok = (x->bounds[k] = words_of(r, s, x, s->ranges[k].own)) != NULL && !r->rc;
         for (uint32_t i = 0; ok && i < h->n; i++)
             if (x->ends[i] > x->starts[i])
-                make_ascend(x->bounds[k], x->starts[i], x->ends[i], is_lower(&s->ranges[k]));
+                range_make_ascend(x->bounds[k], x->starts[i], x->ends[i], is_lower(&s->ranges[k]));
     }
     if (!ok && !r->rc)
         r->rc = SQLITE_NOMEM;
@@ -137,8 +136,7 @@ bool range_index_finish(struct run *r, const struct plan_step *s, struct key_ind
 
 /* ---- looking ---- */
 
-/* The first place in [lo, hi) whose word is not below `word`; `beyond`: that is above it. */
-static uint32_t search(const int64_t *words, uint32_t lo, uint32_t hi, int64_t word, bool beyond)
+uint32_t range_search(const int64_t *words, uint32_t lo, uint32_t hi, int64_t word, bool beyond)
 {
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
@@ -163,7 +161,7 @@ void range_index_find(const struct plan_step *s, const struct range_index *x, ui
         if (word == COL_NULL)
             return;
         bool lower = is_lower(&s->ranges[k]);
-        uint32_t at = search(words, from, to, word, s->ranges[k].op == SQL_GT || s->ranges[k].op == SQL_LE);
+        uint32_t at = range_search(words, from, to, word, s->ranges[k].op == SQL_GT || s->ranges[k].op == SQL_LE);
         if (lower)
             from = at;
         else

@@ -562,8 +562,9 @@ bool run_open(struct run *r, const struct query_plan *p)
     r->serials = mem_zalloc((p->n_slots + 1) * sizeof *r->serials);
     r->memos = mem_zalloc((p->n_slots + 1) * sizeof(struct call_memo *));
     r->lookups = mem_zalloc((p->n_lookups + 1) * sizeof(struct lookup_rows *));
+    r->lookup_ranges = mem_zalloc((p->n_lookups + 1) * sizeof(struct lookup_ranges *));
     r->results = mem_zalloc((p->n_windows + 1) * sizeof *r->results);
-    return r->values && r->serials && r->memos && r->lookups && r->results;
+    return r->lookup_ranges && r->values && r->serials && r->memos && r->lookups && r->results;
 }
 
 void run_close(struct run *r)
@@ -576,6 +577,8 @@ void run_close(struct run *r)
     }
     for (uint32_t i = 0; r->lookups && i < r->plan->n_lookups; i++)
         lookup_rows_free(r->lookups[i]);
+    for (uint32_t i = 0; r->lookup_ranges && i < r->plan->n_lookups; i++)
+        lookup_ranges_free(r->lookup_ranges[i]);
     for (uint32_t i = 0; r->results && i < r->plan->n_windows; i++)
         mem_free(r->results[i]);
     for (uint32_t i = 0; i < PLAN_ALL_SOURCES; i++)
@@ -586,6 +589,7 @@ void run_close(struct run *r)
     mem_free(r->serials);
     mem_free(r->memos);
     mem_free(r->lookups);
+    mem_free(r->lookup_ranges);
     mem_free(r->results);
 }
 

@@ -1,0 +1,31 @@
+/* What the parts share that make plans of queries: build.c, keyed.c, compound.c. */
+#ifndef MERIDIAN_SQL_PLAN_BUILD_PRIVATE_H
+#define MERIDIAN_SQL_PLAN_BUILD_PRIVATE_H
+
+#include "sql/plan/plan_private.h"
+
+/* What a core is asked for: its own list, or one of them. */
+struct asked {
+    struct keyed *keyed;
+    const struct list *list;
+};
+static const struct asked plan_asked_whole = {0};
+
+struct query_plan *plan_build_core(struct reader *outer, const struct sql_query *q, const struct sql_select *s,
+                                   const struct sql_tree *tree, const struct cte_scope *ctes,
+                                   const struct asked *asked);
+
+/* Clauses of a core; false: not understood. */
+bool plan_add_item(struct reader *r, struct plan_expr *x, const char *name, size_t len);
+bool plan_add_order(struct reader *r, const struct sql_order *o, struct plan_expr *x);
+bool plan_read_orders(struct reader *r, const struct sql_select *s);
+bool plan_read_limit(struct reader *r, const struct sql_query *q);
+
+/* A core for lookups, or for a list: keyed.c. */
+bool plan_read_keyed_core(struct reader *r, struct reader *outer, const struct sql_select *s, struct keyed *k);
+bool plan_read_list_core(struct reader *r, const struct sql_select *s, const struct list *list);
+
+/* A compound whose arms are those, which it takes: compound.c. */
+bool plan_read_compound(struct reader *r, struct query_plan *arms, const struct sql_query *q, enum compound kind);
+
+#endif

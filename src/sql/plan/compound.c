@@ -1,0 +1,163 @@
+/* Compounds: UNION ALL, UNION, EXCEPT, INTERSECT. The arms are plans of their own, whose rows are those of one source.
+ */
+#include "sql/plan/build_private.h"
+
+#include <string.h>
+
+/* A column that is NULL in one arm has the type of the others. */
+static bool agree_on_types(struct query_plan *arms)
+{
+    for (uint32_t k = 0; k < arms->n_items; k++) {
+        enum plan_type type = PLAN_NULL;
+        for (const struct query_plan *arm = arms; arm; arm = arm->next_arm) {
+            enum plan_type of = (enum plan_type)arm->items[k].expr->type;
+            if (of != PLAN_NULL && type != PLAN_NULL && of != type)
+                return false;
+            type = of != PLAN_NULL ? of : type;
+        }
+        for (struct query_plan *arm = arms; arm && type != PLAN_NULL; arm = arm->next_arm)
+            if (arm->items[k].expr->type == PLAN_NULL && !(arm->items[k].expr = plan_const(arm, type, plan_null(type))))
+                return false;
+    }
+    return true;
+}
+
+struct query_plan *plan_build_arms(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
+                                   const struct cte_scope *ctes, enum compound kind)
+{
+    struct query_plan *arms = NULL, **end = &arms;
+    struct reader r = *outer;
+    bool ok = true;
+    r.once = kind != COMPOUND_UNION_ALL;
+    r.any_order |= r.once;
+    for (const struct sql_select *s = q->selects; ok && s; s = s->next) {
+        ok = (s == q->selects || s->compound == kind) && ++r.loop_arm <= PLAN_MAX_ARMS;
+        *end = ok ? plan_build_core(&r, q, s, tree, ctes, &plan_asked_whole) : NULL;
+        ok = *end && (*end)->n_items == arms->n_items;
+        end = *end ? &(*end)->next_arm : end;
+    }
+    if (ok && agree_on_types(arms))
+        return arms;
+    plan_free(arms);
+    return NULL;
+}
+
+/* ORDER BY of a compound names a column of the answer, by its place or by its name. */
+static struct plan_expr *read_column_order(struct reader *r, const struct sql_expr *x)
+{
+    const struct scope_entry *e = &r->scope->entries[0];
+    struct plan_expr *place = x->kind == EXPR_INTEGER ? read_constant(r, x) : NULL;
+    if (place)
+        return place->type == PLAN_INT && place->word >= 1 && place->word <= e->n_columns
+                   ? e->columns[place->word - 1].expr
+                   : NULL;
+    if (x->kind != EXPR_COLUMN || x->table.len || x->quoted)
+        return NULL;
+    for (uint32_t i = 0; i < e->n_columns; i++)
+        if (sql_name_equal(e->columns[i].name, x->name))
+            return e->columns[i].expr;
+    return NULL;
+}
+
+/* UNION, EXCEPT and INTERSECT give rows in the order of all columns, those of ORDER BY first. */
+static bool order_by_all(struct query_plan *p)
+{
+    for (uint32_t i = 0; i < p->n_items; i++) {
+        bool ordered = false;
+        for (uint32_t k = 0; k < p->n_orders; k++)
+            ordered |= plan_expr_equal(p->items[i].expr, p->orders[k]);
+        if (ordered)
+            continue;
+        if (p->n_orders == PLAN_MAX_ORDER)
+            return false;
+        p->orders_desc[p->n_orders] = false;
+        p->orders[p->n_orders++] = p->items[i].expr;
+    }
+    return true;
+}
+
+/* A last column that tells the arms apart. */
+static bool number_arms(struct query_plan *arms)
+{
+    int64_t number = 0;
+    for (struct query_plan *arm = arms; arm; arm = arm->next_arm) {
+        if (arm->n_items == PLAN_MAX_ITEMS)
+            return false;
+        struct plan_item *i = &arm->items[arm->n_items++];
+        *i = (struct plan_item){plan_const(arm, PLAN_INT, ++number), arena_strndup(&arm->arena, "arm", 3)};
+        if (!i->expr || !i->name)
+            return false;
+    }
+    return true;
+}
+
+/* EXCEPT and INTERSECT: equal rows of all arms are a group, which stays when the last of its arms is the first one, or
+ * when it has rows of all. */
+static bool make_groups_of_arms(struct reader *r, const struct query_plan *arms, bool all)
+{
+    struct query_plan *p = r->plan;
+    int64_t n_arms = 0;
+    for (const struct query_plan *arm = arms; arm; arm = arm->next_arm)
+        n_arms++;
+    for (uint32_t i = 0; i < p->n_items; i++) {
+        struct plan_expr *x = p->items[i].expr;
+        if (x->type == PLAN_REAL || x->type == PLAN_NULL || p->n_keys == PLAN_MAX_KEYS)
+            return false;
+        p->keys[p->n_keys++] = x;
+    }
+    p->grouped = true;
+    p->aggregates[p->n_aggregates++] =
+        (struct plan_aggregate){.kind = all ? AGG_COUNT : AGG_MAX,
+                                .distinct = all,
+                                .arg = plan_column(p, 0, (int16_t)(arms->n_items - 1), PLAN_INT)};
+    struct plan_expr *found = plan_column(p, PLAN_GROUPS, PLAN_MAX_ITEMS, PLAN_INT);
+    struct plan_expr *wanted = plan_const(p, PLAN_INT, all ? n_arms : 1);
+    p->having = found && wanted && p->aggregates[0].arg ? read_compare(r, SQL_EQ, found, wanted) : NULL;
+    return p->having && plan_lift(p);
+}
+
+/* Would SQLite stop soon? Arms whose rows come in the order of the first term it merges, and reads no more of them than
+ * LIMIT asks for. */
+static bool is_merged(const struct query_plan *p, const struct query_plan *arms, enum compound kind)
+{
+    const struct plan_expr *first = p->n_orders ? p->orders[0] : NULL;
+    bool sorted = kind == COMPOUND_UNION_ALL && p->limit >= 0 && first && first->op == X_COLUMN && first->column >= 0;
+    for (const struct query_plan *arm = arms; sorted && arm; arm = arm->next_arm) {
+        const struct plan_expr *x = (uint32_t)first->column < arm->n_items ? arm->items[first->column].expr : NULL;
+        const struct plan_source *s =
+            x && x->op == X_COLUMN && x->column >= 0 && arm->n_sources == 1 ? arm->sources : NULL;
+        sorted = s && s->table.name && !arm->grouped && !arm->n_windows && !arm->distinct &&
+                 s->table.table->columns[x->column].sorted && p->limit < (int64_t)s->table.table->n_rows / 16;
+    }
+    return sorted;
+}
+
+bool plan_read_compound(struct reader *r, struct query_plan *arms, const struct sql_query *q, enum compound kind)
+{
+    struct query_plan *p = r->plan;
+    struct sql_name none = {"", 0, 0};
+    bool sets = kind == COMPOUND_EXCEPT || kind == COMPOUND_INTERSECT;
+    if (sets && !number_arms(arms)) {
+        plan_free(arms);
+        return false;
+    }
+    if (!read_from_plan(r, arms, none, false))
+        return false;
+    struct scope_entry *e = &r->scope->entries[0];
+    e->n_columns -= sets;
+    for (uint32_t i = 0; i < e->n_columns; i++)
+        if (!plan_add_item(r, e->columns[i].expr, arms->items[i].name, strlen(arms->items[i].name)))
+            return false;
+    for (const struct sql_order *o = q->order; o; o = o->next) {
+        struct plan_expr *x = read_column_order(r, o->expr);
+        if (!x || !plan_add_order(r, o, x))
+            return false;
+    }
+    p->distinct = kind == COMPOUND_UNION;
+    if (kind != COMPOUND_UNION_ALL && !order_by_all(p))
+        return false;
+    if (sets && !make_groups_of_arms(r, arms, kind == COMPOUND_INTERSECT))
+        return false;
+    return plan_read_limit(r, q) && !is_merged(p, arms, kind) && plan_steps(p) && plan_settle_extreme(p) &&
+           plan_settle_order(r);
+}

@@ -1,0 +1,24 @@
+/* Keys of lookups: which place has a key. */
+#ifndef MERIDIAN_SQL_PLAN_LOOKUP_PRIVATE_H
+#define MERIDIAN_SQL_PLAN_LOOKUP_PRIVATE_H
+
+#include "sql/plan/plan_private.h"
+
+/* Different keys, of n_keys words each, in the order in which they were added; n_keys may be 0. */
+struct lookup_keys {
+    int64_t *keys;
+    uint64_t *slots; /* the upper half of the hash, then place + 1 */
+    uint32_t n, cap, mask, n_keys;
+};
+
+/* Memory of n things and one more, counted; NULL: r->rc. */
+void *lookup_alloc(struct run *r, uint64_t n, size_t size);
+void lookup_keys_free(struct lookup_keys *k);
+/* The place of the key, + 1; 0: it is not there. */
+uint32_t lookup_keys_find(const struct lookup_keys *k, const int64_t *key);
+/* The same; one that is not there is added. 0: r->rc. */
+uint32_t lookup_keys_add(struct run *r, struct lookup_keys *k, const int64_t *key);
+/* Fetches memory for the row that comes AHEAD rows behind row i of n, whose key is words[k][…]. */
+void lookup_keys_fetch(const struct lookup_keys *k, const int64_t *const *words, uint32_t i, uint32_t n);
+
+#endif

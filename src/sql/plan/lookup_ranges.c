@@ -1,0 +1,518 @@
+/* The rows of a query within an expression by keys and ranges: is there a wakeup of this thread in the millisecond
+ * before (EXISTS), which is the last row before this time (ORDER BY … DESC LIMIT 1, max()), how many are between these
+ * times?
+ *
+ * Rows of one key lie side by side, ascending by what the first range compares. Each range cuts them at one end by a
+ * search; what other expressions it compares is kept as its greatest so far, or its least from there on, as in
+ * range_index.c. Where all ranges compare one expression the rows left are those that pass: sums are differences of
+ * sums so far, the first row or the least value is found in a tree. Else they are tested one by one. */
+#include "sql/plan/lookup_private.h"
+
+#include "base/stop.h"
+
+#include <string.h>
+
+enum { NO_GROUP = 0 };
+enum best { BEST_AT_BEGIN, BEST_AT_END, BEST_IN_TREE };
+
+struct lookup_ranges {
+    const struct plan_lookup *of;
+    struct lookup_keys keys;          /* places are groups */
+    uint32_t *starts, n;              /* by group, and the end; rows that may be found */
+    uint32_t *rows;                   /* by place: of the table */
+    uint8_t by[PLAN_MAX_RANGES];      /* ranges in the order in which they are looked at */
+    bool cuts[PLAN_MAX_RANGES];       /* by that order: by search */
+    int64_t *own[PLAN_MAX_RANGES];    /* by place: what they compare */
+    int64_t *bounds[PLAN_MAX_RANGES]; /* what ascends, where that is not the same; NULL: own */
+    bool exact;                       /* what the searches leave passes */
+    bool differs;                     /* EXISTS of another value: it is the least or the greatest */
+    int64_t *values, *scores;         /* the least score is the best */
+    uint64_t *sums;                   /* of the values before the place */
+    uint32_t *counts;                 /* of those that are not NULL */
+    uint32_t *tree;                   /* the best place of each node */
+    uint8_t best;                     /* enum best: where it is among places */
+    uint64_t looked;
+};
+
+void lookup_ranges_free(struct lookup_ranges *l)
+{
+    if (!l)
+        return;
+    lookup_keys_free(&l->keys);
+    for (uint32_t k = 0; k < PLAN_MAX_RANGES; k++) {
+        mem_free(l->own[k]);
+        mem_free(l->bounds[k]);
+    }
+    mem_free(l->starts);
+    mem_free(l->rows);
+    mem_free(l->values);
+    mem_free(l->scores);
+    mem_free(l->sums);
+    mem_free(l->counts);
+    mem_free(l->tree);
+    mem_free(l);
+}
+
+/* ---- groups ---- */
+
+/* Where the words of a range stand in the list of the query. */
+static uint32_t item_of_range(const struct plan_lookup *of, uint32_t range)
+{
+    return of->n_keys + (of->kind == LOOKUP_VALUE) + range;
+}
+
+static int64_t null_of(const struct plan_lookup *of, uint32_t item)
+{
+    return plan_null((enum plan_type)of->sub->items[item].expr->type);
+}
+
+/* The group of each row, + 1; 0: one of its keys or of what ranges compare is NULL, so that it passes nowhere. */
+static bool find_groups(struct run *r, struct lookup_ranges *l, const struct table *t, uint32_t *groups)
+{
+    const struct plan_lookup *of = l->of;
+    uint32_t rows[BATCH], items[PLAN_MAX_KEYS + PLAN_MAX_RANGES], n_items = 0;
+    int64_t nulls[PLAN_MAX_KEYS + PLAN_MAX_RANGES];
+    int64_t *words = lookup_alloc(r, (PLAN_MAX_KEYS + PLAN_MAX_RANGES) * (uint64_t)BATCH, sizeof *words);
+    for (uint32_t k = 0; k < of->n_keys; k++)
+        items[n_items++] = k;
+    for (uint32_t k = 0; k < of->n_ranges; k++)
+        items[n_items++] = item_of_range(of, k);
+    for (uint32_t k = 0; k < n_items; k++)
+        nulls[k] = null_of(of, items[k]);
+    for (uint32_t at = 0; words && at < t->n_rows && !run_stopped(r); at += BATCH) {
+        uint32_t n = t->n_rows - at < BATCH ? t->n_rows - at : BATCH;
+        for (uint32_t i = 0; i < n; i++)
+            rows[i] = at + i;
+        for (uint32_t k = 0; k < n_items; k++)
+            column_gather(&t->columns[items[k]], rows, n, words + (size_t)k * BATCH);
+        for (uint32_t i = 0; i < n; i++) {
+            int64_t key[PLAN_MAX_KEYS + PLAN_MAX_RANGES];
+            bool null = false;
+            for (uint32_t k = 0; k < n_items; k++) {
+                key[k] = words[(size_t)k * BATCH + i];
+                null |= key[k] == nulls[k];
+            }
+            groups[at + i] = null ? NO_GROUP : of->n_keys || !l->keys.n ? lookup_keys_add(r, &l->keys, key) : 1;
+        }
+    }
+    mem_free(words);
+    return !r->rc;
+}
+
+/* Rows by their groups, ascending within each. */
+static bool lay_out(struct run *r, struct lookup_ranges *l, const struct table *t)
+{
+    uint32_t *groups = lookup_alloc(r, t->n_rows, sizeof *groups);
+    l->keys.n_keys = l->of->n_keys;
+    bool ok = groups && find_groups(r, l, t, groups);
+    if (ok)
+        l->starts = lookup_alloc(r, l->keys.n + 1ull, sizeof *l->starts);
+    if (ok && l->starts)
+        l->rows = lookup_alloc(r, t->n_rows, sizeof *l->rows);
+    ok = ok && l->starts && l->rows;
+    if (ok)
+        memset(l->starts, 0, (l->keys.n + 1ull) * sizeof *l->starts);
+    for (uint32_t i = 0; ok && i < t->n_rows; i++)
+        l->starts[groups[i]]++; /* of group g - 1, for now */
+    if (ok)
+        l->starts[0] = 0;
+    for (uint32_t g = 1; ok && g <= l->keys.n; g++)
+        l->starts[g] += l->starts[g - 1];
+    l->n = ok ? l->starts[l->keys.n] : 0;
+    for (uint32_t i = t->n_rows; ok && i-- > 0;)
+        if (groups[i] != NO_GROUP)
+            l->rows[--l->starts[groups[i]]] = i;
+    if (ok) { /* starts[g] is that of group g - 1 now */
+        memmove(l->starts, l->starts + 1, l->keys.n * sizeof *l->starts);
+        l->starts[l->keys.n] = l->n;
+    }
+    mem_free(groups);
+    return ok;
+}
+
+/* ---- their order ---- */
+
+/* The words of an item by place. */
+static int64_t *words_of(struct run *r, const struct lookup_ranges *l, const struct table *t, uint32_t item)
+{
+    int64_t *out = lookup_alloc(r, l->n, sizeof *out);
+    for (uint32_t at = 0; out && at < l->n && !run_stopped(r); at += BATCH)
+        column_gather(&t->columns[item], l->rows + at, l->n - at < BATCH ? l->n - at : BATCH, out + at);
+    return out;
+}
+
+struct pair {
+    int64_t word;
+    uint32_t row;
+};
+
+static int by_word(const void *a, const void *b)
+{
+    const struct pair *x = a, *y = b;
+    if (x->word != y->word)
+        return x->word < y->word ? -1 : 1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static void turn(struct pair *p, uint32_t from, uint32_t to)
+{
+    while (from + 1 < to) {
+        struct pair swap = p[from];
+        p[from++] = p[--to];
+        p[to] = swap;
+    }
+}
+
+/* Pairs that descend: turned round, and equal ones once more. */
+static void turn_all(struct pair *p, uint32_t n)
+{
+    turn(p, 0, n);
+    for (uint32_t from = 0, to; from < n; from = to) {
+        for (to = from + 1; to < n && p[to].word == p[from].word; to++)
+            ;
+        turn(p, from, to);
+    }
+}
+
+/* Sorts the rows of a group by the words of the first range, with room for `pairs`. */
+static bool sort_group(struct run *r, struct lookup_ranges *l, uint32_t from, uint32_t to, struct pair *pairs)
+{
+    int64_t *words = l->own[0];
+    uint32_t n = to - from;
+    bool down = true;
+    for (uint32_t i = 0; i < n; i++) {
+        pairs[i] = (struct pair){words[from + i], l->rows[from + i]};
+        down &= !i || pairs[i - 1].word >= pairs[i].word;
+    }
+    if (down)
+        turn_all(pairs, n);
+    else if (!stop_sort(pairs, n, sizeof *pairs, by_word, engine_stop(r->e)))
+        r->rc = engine_gave_up(r->e);
+    for (uint32_t i = 0; i < n; i++) {
+        words[from + i] = pairs[i].word;
+        l->rows[from + i] = pairs[i].row;
+    }
+    return !r->rc;
+}
+
+/* Those whose rows are not in order yet. */
+static bool sort_groups(struct run *r, struct lookup_ranges *l)
+{
+    struct pair *pairs = NULL;
+    for (uint32_t g = 0; !r->rc && g < l->keys.n; g++) {
+        uint32_t from = l->starts[g], to = l->starts[g + 1], i = from + 1;
+        while (i < to && l->own[0][i - 1] <= l->own[0][i])
+            i++;
+        if (i >= to)
+            continue;
+        if (!pairs && !(pairs = lookup_alloc(r, l->n, sizeof *pairs)))
+            break;
+        sort_group(r, l, from, to, pairs);
+    }
+    mem_free(pairs);
+    return !r->rc;
+}
+
+static bool is_lower(uint8_t op)
+{
+    return op == SQL_GT || op == SQL_GE;
+}
+
+/* Ranges that order come first. */
+static void sort_ranges(struct lookup_ranges *l)
+{
+    const struct plan_lookup *of = l->of;
+    uint32_t n = 0;
+    for (int turn = 0; turn < 2; turn++)
+        for (uint32_t k = 0; k < of->n_ranges; k++)
+            if ((of->ops[k] == SQL_NE) == (turn == 1)) {
+                l->cuts[n] = turn == 0;
+                l->by[n++] = (uint8_t)k;
+            }
+    l->differs = of->kind == LOOKUP_EXISTS && of->n_ranges == 1 && !l->cuts[0];
+    l->exact = l->cuts[0];
+    for (uint32_t k = 1; k < of->n_ranges; k++)
+        l->exact &= l->cuts[k] && plan_expr_equal(of->sub->items[item_of_range(of, l->by[k])].expr,
+                                                  of->sub->items[item_of_range(of, l->by[0])].expr);
+}
+
+static bool make_bounds(struct run *r, struct lookup_ranges *l, const struct table *t)
+{
+    const struct plan_lookup *of = l->of;
+    sort_ranges(l);
+    if (!(l->own[0] = words_of(r, l, t, item_of_range(of, l->by[0]))) || r->rc)
+        return false;
+    if ((l->cuts[0] || l->differs) && !sort_groups(r, l))
+        return false;
+    for (uint32_t k = 1; k < of->n_ranges && !r->rc; k++) {
+        if (!(l->own[k] = words_of(r, l, t, item_of_range(of, l->by[k]))))
+            return false;
+        if (!l->cuts[k] || l->exact)
+            continue;
+        if (!(l->bounds[k] = lookup_alloc(r, l->n, sizeof *l->bounds[k])))
+            return false;
+        memcpy(l->bounds[k], l->own[k], l->n * sizeof *l->bounds[k]);
+        for (uint32_t g = 0; g < l->keys.n; g++)
+            range_make_ascend(l->bounds[k], l->starts[g], l->starts[g + 1], is_lower(of->ops[l->by[k]]));
+    }
+    return !r->rc;
+}
+
+/* ---- their values ---- */
+
+static bool better(const struct lookup_ranges *l, uint32_t a, uint32_t b)
+{
+    return l->scores[a] < l->scores[b] || (l->scores[a] == l->scores[b] && a < b);
+}
+
+static bool make_tree(struct run *r, struct lookup_ranges *l)
+{
+    bool up = true, down = true;
+    for (uint32_t g = 0; g < l->keys.n; g++)
+        for (uint32_t i = l->starts[g] + 1; i < l->starts[g + 1]; i++) {
+            up &= l->scores[i - 1] <= l->scores[i];
+            down &= l->scores[i - 1] >= l->scores[i];
+        }
+    l->best = up ? BEST_AT_BEGIN : down ? BEST_AT_END : BEST_IN_TREE;
+    if (l->best != BEST_IN_TREE || !l->exact)
+        return true;
+    if (!(l->tree = lookup_alloc(r, 2ull * l->n, sizeof *l->tree)))
+        return false;
+    l->tree[0] = 0;
+    for (uint32_t i = 0; i < l->n; i++)
+        l->tree[l->n + i] = i;
+    for (uint32_t i = l->n; i-- > 1;)
+        l->tree[i] = better(l, l->tree[2 * i + 1], l->tree[2 * i]) ? l->tree[2 * i + 1] : l->tree[2 * i];
+    return true;
+}
+
+static bool make_scores(struct run *r, struct lookup_ranges *l)
+{
+    const struct plan_lookup *of = l->of;
+    if (!(l->scores = lookup_alloc(r, l->n, sizeof *l->scores)))
+        return false;
+    for (uint32_t i = 0; i < l->n; i++) {
+        int64_t v = l->values[i];
+        if (of->aggregate == AGG_KINDS)
+            l->scores[i] = of->last ? -(int64_t)l->rows[i] : l->rows[i];
+        else
+            l->scores[i] = v == COL_NULL ? INT64_MAX : of->aggregate == AGG_MIN ? v : ~v;
+    }
+    return make_tree(r, l);
+}
+
+/* Values and how many there are, up to each place. Where sums could overflow, or lose digits as SQLite adds them, it
+ * shall do so itself. */
+static bool make_sums(struct run *r, struct lookup_ranges *l)
+{
+    const struct plan_lookup *of = l->of;
+    uint64_t most = of->aggregate == AGG_SUM ? 1ull << 62 : of->aggregate == AGG_COUNT ? UINT64_MAX : 1ull << 52;
+    int64_t null = null_of(of, of->n_keys);
+    bool counts_only = of->aggregate == AGG_COUNT;
+    l->counts = lookup_alloc(r, l->n + 1ull, sizeof *l->counts);
+    l->sums = l->counts ? lookup_alloc(r, l->n + 1ull, sizeof *l->sums) : NULL;
+    if (l->sums)
+        l->counts[0] = l->sums[0] = 0;
+    for (uint32_t g = 0; l->sums && !r->rc && g < l->keys.n; g++) {
+        uint64_t size = 0;
+        for (uint32_t i = l->starts[g]; i < l->starts[g + 1]; i++) {
+            bool there = l->values[i] != null;
+            int64_t v = there && !counts_only ? l->values[i] : 0;
+            l->counts[i + 1] = l->counts[i] + there;
+            l->sums[i + 1] = l->sums[i] + (uint64_t)v;
+            size += (uint64_t)(v < 0 ? -v : v);
+            if (size >= most || size >= 1ull << 62)
+                r->rc = RUN_GAVE_UP;
+        }
+    }
+    return !r->rc;
+}
+
+static struct lookup_ranges *rows_of(struct run *r, const struct plan_lookup *of)
+{
+    struct lookup_ranges **place = &r->lookup_ranges[of - r->plan->lookups], *l = *place;
+    struct table *t = NULL;
+    if (l || r->rc)
+        return l;
+    if (!(l = *place = mem_zalloc(sizeof *l))) {
+        r->rc = SQLITE_NOMEM;
+        return NULL;
+    }
+    l->of = of;
+    r->rc = plan_run_to_table(of->sub, &t);
+    bool ok = !r->rc && lay_out(r, l, t) && make_bounds(r, l, t);
+    bool rows_only = of->aggregate == AGG_COUNT && of->sub->items[of->n_keys].expr->op == X_CONST;
+    if (ok && of->kind == LOOKUP_VALUE && !rows_only)
+        ok = (l->values = words_of(r, l, t, of->n_keys)) != NULL && !r->rc;
+    if (ok && l->values) {
+        bool best = of->aggregate == AGG_KINDS || of->aggregate == AGG_MIN || of->aggregate == AGG_MAX;
+        ok = best ? make_scores(r, l) : make_sums(r, l);
+    }
+    stage_free(t);
+    return ok && !r->rc ? l : NULL;
+}
+
+/* ---- looking ---- */
+
+/* Is it one of those whose best is asked for? */
+static bool wants_best(const struct lookup_ranges *l)
+{
+    return l->scores != NULL;
+}
+
+static uint32_t best_of(const struct lookup_ranges *l, uint32_t lo, uint32_t hi)
+{
+    if (l->best != BEST_IN_TREE)
+        return l->best == BEST_AT_BEGIN ? lo : hi - 1;
+    uint32_t best = lo;
+    for (lo += l->n, hi += l->n; lo < hi; lo >>= 1, hi >>= 1) {
+        if (lo & 1) {
+            best = better(l, l->tree[lo], best) ? l->tree[lo] : best;
+            lo++;
+        }
+        if (hi & 1) {
+            hi--;
+            best = better(l, l->tree[hi], best) ? l->tree[hi] : best;
+        }
+    }
+    return best;
+}
+
+/* What has been found: places that pass, or the best of them, or sums. */
+struct found {
+    uint32_t n, best;
+    uint32_t counted; /* values that are not NULL, or rows where there are none */
+    uint64_t sum;
+};
+
+static struct found look_between(const struct lookup_ranges *l, uint32_t lo, uint32_t hi)
+{
+    struct found f = {.n = hi - lo, .counted = hi - lo};
+    if (hi > lo && wants_best(l))
+        f.best = best_of(l, lo, hi);
+    else if (l->sums) {
+        f.counted = l->counts[hi] - l->counts[lo];
+        f.sum = l->sums[hi] - l->sums[lo];
+    }
+    return f;
+}
+
+static bool passes(const struct lookup_ranges *l, uint32_t place, const int64_t *others)
+{
+    for (uint32_t k = 0; k < l->of->n_ranges; k++) {
+        int64_t own = l->own[k][place], other = others[k];
+        switch (l->of->ops[l->by[k]]) {
+        case SQL_NE:
+            if (own == other)
+                return false;
+            break;
+        case SQL_LT:
+            if (own >= other)
+                return false;
+            break;
+        case SQL_LE:
+            if (own > other)
+                return false;
+            break;
+        case SQL_GT:
+            if (own <= other)
+                return false;
+            break;
+        default:
+            if (own < other)
+                return false;
+            break;
+        }
+    }
+    return true;
+}
+
+/* One by one; the first that passes is enough where it is the best. */
+static struct found look_through(struct run *r, struct lookup_ranges *l, uint32_t lo, uint32_t hi,
+                                 const int64_t *others)
+{
+    struct found f = {0};
+    bool backwards = wants_best(l) && l->best == BEST_AT_END;
+    bool one = l->of->kind == LOOKUP_EXISTS || (wants_best(l) && l->best != BEST_IN_TREE);
+    for (uint32_t i = lo; i < hi && !(one && f.n); i++) {
+        uint32_t place = backwards ? hi - 1 - (i - lo) : i;
+        if (++l->looked % BATCH == 0 && run_stopped(r))
+            break;
+        if (!passes(l, place, others))
+            continue;
+        if (wants_best(l) && (!f.n || better(l, place, f.best)))
+            f.best = place;
+        f.n++;
+        f.counted += l->counts ? l->counts[place + 1] - l->counts[place] : 1;
+        if (l->sums)
+            f.sum += l->sums[place + 1] - l->sums[place];
+    }
+    return f;
+}
+
+static struct found look(struct run *r, struct lookup_ranges *l, const int64_t *key, const int64_t *others)
+{
+    uint32_t group = lookup_keys_find(&l->keys, key);
+    if (!group)
+        return (struct found){0};
+    uint32_t lo = l->starts[group - 1], hi = l->starts[group];
+    if (l->differs)
+        return (struct found){.n = lo < hi && (l->own[0][lo] != others[0] || l->own[0][hi - 1] != others[0])};
+    for (uint32_t k = 0; k < l->of->n_ranges && lo < hi && l->cuts[k]; k++) {
+        uint8_t op = l->of->ops[l->by[k]];
+        uint32_t at =
+            range_search(l->bounds[k] ? l->bounds[k] : l->own[k], lo, hi, others[k], op == SQL_GT || op == SQL_LE);
+        if (is_lower(op))
+            lo = at;
+        else
+            hi = at;
+    }
+    return l->exact ? look_between(l, lo, hi) : look_through(r, l, lo, hi, others);
+}
+
+/* The word of what has been found. */
+static int64_t word_of(const struct lookup_ranges *l, const struct found *f)
+{
+    const struct plan_lookup *of = l->of;
+    if (of->kind == LOOKUP_EXISTS)
+        return f->n != 0;
+    switch (of->aggregate) {
+    case AGG_COUNT:
+        return f->counted;
+    case AGG_SUM:
+        return f->counted ? (int64_t)f->sum : of->missing;
+    case AGG_TOTAL:
+        return f->counted ? column_f64_word((double)(int64_t)f->sum) : of->missing;
+    case AGG_AVG:
+        return f->counted ? column_f64_word((double)(int64_t)f->sum / f->counted) : of->missing;
+    case AGG_KINDS:
+        return f->n ? l->values[f->best] : of->missing;
+    default:
+        return f->n && l->values[f->best] != COL_NULL ? l->values[f->best] : of->missing;
+    }
+}
+
+void eval_lookup_ranges(struct run *r, const struct plan_expr *x, const struct batch *b, int64_t *out)
+{
+    const struct plan_lookup *of = x->lookup;
+    const int64_t *args[PLAN_MAX_KEYS + PLAN_MAX_RANGES] = {NULL};
+    struct lookup_ranges *l = rows_of(r, of);
+    for (uint32_t k = 0; k < x->n_args; k++)
+        args[k] = eval(r, x->args[k], b);
+    for (uint32_t i = 0; l && !r->rc && i < b->n; i++) {
+        int64_t key[PLAN_MAX_KEYS] = {0}, others[PLAN_MAX_RANGES] = {0};
+        bool null = false;
+        if (++l->looked % BATCH == 0 && run_stopped(r))
+            break;
+        for (uint32_t k = 0; k < x->n_args; k++) {
+            bool is_key = k < of->n_keys;
+            null |= args[k][i] == plan_null((enum plan_type)x->args[k]->type);
+            if (is_key)
+                key[k] = args[k][i];
+        }
+        for (uint32_t k = 0; k < of->n_ranges; k++)
+            others[k] = args[of->n_keys + l->by[k]][i];
+        struct found f = null ? (struct found){0} : look(r, l, key, others);
+        out[i] = word_of(l, &f);
+    }
+}

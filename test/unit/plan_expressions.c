@@ -1,0 +1,284 @@
+/* Expressions of a grammar over the columns of a FROM. */
+#include "plan_grammar.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const struct plan_from *plan_at;
+
+const char *one_of(const char *const *list, uint32_t n)
+{
+    uint32_t have = 0;
+    while (have < n && list[have])
+        have++;
+    return have ? list[pick(have)] : NULL;
+}
+
+const char *pick_collation(void)
+{
+    static const char *const collations[] = {" COLLATE NOCASE", " COLLATE BINARY", " collate \"NoCase\"",
+                                             " COLLATE NOCASE COLLATE BINARY"};
+    return pick(8) ? "" : pick(3) ? " COLLATE NOCASE" : collations[pick(4)];
+}
+
+void put_text(struct text *t, int depth)
+{
+    const char *column = one_of(plan_at->texts, 4);
+    uint32_t kind = depth > 0 ? pick(15) : 0;
+    if (kind == 14) {
+        put_query_text(t);
+        return;
+    }
+    if (kind == 11) {
+        put(t, "name_of(%s)", one_of(plan_at->ints, 8));
+        return;
+    }
+    if (kind == 13) {
+        static const char *const dates[] = {"date(%s, 'unixepoch')", "strftime('%%H:%%M:%%f', %s / 3.0)",
+                                            "datetime(%s)"};
+        put(t, dates[pick(3)], one_of(plan_at->ints, 8));
+        return;
+    }
+    if (kind == 12) {
+        put(t, "label(%s, %s)", column ? column : "NULL", one_of(plan_at->ints, 8));
+        return;
+    }
+    if (kind == 9) {
+        put(t, "printf('%s', %s, %s)", pick(2) ? "%d:%s" : "%s%5.1f", one_of(plan_at->ints, 8),
+            column ? column : one_of(plan_at->ints, 8));
+        return;
+    }
+    if (kind == 10 && column) {
+        put(t, "nullif(%s, '%s')", column, pick_word());
+        return;
+    }
+    if (!column || kind == 8) {
+        put(t, "'%s'", pick_word());
+        return;
+    }
+    switch (kind) {
+    case 1:
+        put(t, "upper(%s)", column);
+        break;
+    case 2:
+        put(t, "substr(%s, 1, %u)", column, pick(3));
+        break;
+    case 3:
+        put(t, "%s || ", column);
+        put_text(t, 0);
+        break;
+    case 4:
+        put(t, "coalesce(%s, 'none')", column);
+        break;
+    case 5:
+        put(t, "CASE WHEN ");
+        put_int(t, 0);
+        put(t, " > %u THEN %s END", pick(200), column);
+        break;
+    default:
+        put(t, "%s", column);
+        break;
+    }
+}
+
+void put_real(struct text *t, int depth)
+{
+    const char *column = one_of(plan_at->reals, 4);
+    static const char *const of_one[] = {"sqrt", "ln", "log10", "exp", "round"};
+    switch (depth > 0 ? pick(8) : 0) {
+    case 1:
+        put_int(t, depth - 1);
+        put(t, " / %u.0", pick(4));
+        break;
+    case 4:
+        put(t, "round(");
+        put_real(t, depth - 1);
+        put(t, ", %u)", pick(4));
+        break;
+    case 5:
+        put(t, "%s(%s)", one_of(of_one, 5), one_of(plan_at->ints, 8));
+        break;
+    case 2:
+        put(t, "(");
+        put_real(t, depth - 1);
+        put(t, " %c ", "+-*/"[pick(4)]);
+        put_int(t, depth - 1);
+        put(t, ")");
+        break;
+    case 3:
+        put(t, "abs(");
+        put_real(t, 0);
+        put(t, ")");
+        break;
+    default:
+        if (column)
+            put(t, "%s", column);
+        else
+            put(t, "CAST(%s AS REAL)", one_of(plan_at->ints, 8));
+        break;
+    }
+}
+
+static const char *const aggregates[] = {"min", "max", "count", "sum", "avg", "total"};
+static const char *const summed[] = {"dur", "depth", "name", "ts - dur"};
+
+void put_int(struct text *t, int depth)
+{
+    static const char *const operators[] = {"+", "-", "*", "/", "%", "&", "|", "<<", ">>"};
+    static const char *const functions[] = {"twice", "most", "some"};
+    switch (depth > 0 ? pick(18) : pick(3)) {
+    case 0:
+        put(t, "%u", pick(500));
+        break;
+    case 16:
+        put(t, "%s(%s)", functions[pick(3)], one_of(plan_at->ints, 8));
+        break;
+    case 17:
+        put(t, "nested(%s, %s)", one_of(plan_at->ints, 8), one_of(plan_at->ints, 8));
+        break;
+    case 13:
+        put_query_int(t);
+        break;
+    case 14:
+        put(t, "%s(%s, %s, %u)", pick(2) ? "min" : "max", one_of(plan_at->ints, 8), one_of(plan_at->ints, 8),
+            pick(1000));
+        break;
+    case 15:
+        put(t, "nullif(%s, %u)", one_of(plan_at->ints, 8), pick(5));
+        break;
+    case 3:
+    case 4:
+    case 5:
+        put(t, "(");
+        put_int(t, depth - 1);
+        put(t, " %s ", operators[pick(pick(2) ? 4 : 9)]);
+        put_int(t, depth - 1);
+        put(t, ")");
+        break;
+    case 6:
+        put(t, "-");
+        put(t, "%s", one_of(plan_at->ints, 8));
+        break;
+    case 7:
+        put(t, "CASE WHEN ");
+        put_condition(t, depth - 1);
+        put(t, " THEN ");
+        put_int(t, depth - 1);
+        put(t, pick(2) ? " ELSE 0 END" : " END");
+        break;
+    case 8:
+        put(t, "coalesce(%s, ", one_of(plan_at->ints, 8));
+        put_int(t, depth - 1);
+        put(t, ")");
+        break;
+    case 9:
+        put(t, "CAST(");
+        put_real(t, depth - 1);
+        put(t, " AS INT)");
+        break;
+    case 10:
+        put(t, "length(");
+        put_text(t, 1);
+        put(t, ")");
+        break;
+    case 11:
+        put(t, "%s(%s, %u)", pick(2) ? "min" : "max", one_of(plan_at->ints, 8), pick(1000));
+        break;
+    default:
+        put(t, "%s", one_of(plan_at->ints, 8));
+        break;
+    }
+}
+
+void put_condition(struct text *t, int depth)
+{
+    static const char *const compare[] = {
+        "=", "!=", "<", "<=", ">", ">=", "IS", "IS NOT", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"};
+    switch (pick(depth > 0 ? 12 : 5)) {
+    case 11:
+        put_query_condition(t);
+        break;
+    case 0: {
+        const char *left = pick_collation();
+        put_text(t, 1);
+        put(t, "%s ", left);
+        if (pick(6) == 0) {
+            put(t, "%sIN ('A', '%s', 'b')", pick(3) ? "" : "NOT ", pick_word());
+            break;
+        }
+        put(t, "%s ", compare[pick(10)]);
+        put_text(t, 0);
+        put(t, "%s", pick_collation());
+        break;
+    }
+    case 1:
+        put(t, "%s IS %sNULL", one_of(plan_at->ints, 8), pick(2) ? "NOT " : "");
+        break;
+    case 2:
+        put_real(t, 1);
+        put(t, " %s ", compare[pick(10)]);
+        put_int(t, 1);
+        break;
+    case 5:
+        put(t, "(");
+        put_condition(t, depth - 1);
+        put(t, pick(2) ? " OR " : " AND ");
+        put_condition(t, depth - 1);
+        put(t, ")");
+        break;
+    case 6:
+        put(t, "NOT ");
+        put_condition(t, depth - 1);
+        break;
+    case 7:
+        put_int(t, 1);
+        if (pick(2))
+            put(t, " %sBETWEEN %u AND %u", pick(3) ? "" : "NOT ", pick(100), pick(2000));
+        else
+            put(t, " %s (SELECT %s(%s) FROM v_slice WHERE depth < %u)", compare[pick(10)], one_of(aggregates, 6),
+                one_of(summed, 4), pick(4));
+        break;
+    case 8:
+        put(t, "%s %sIN (%u, %u, %s)", one_of(plan_at->ints, 8), pick(3) ? "" : "NOT ", pick(30), pick(30),
+            pick(3) ? "7" : "NULL");
+        break;
+    case 9:
+        put_text(t, 0);
+        put(t, " %s '%s'", pick(2) ? "LIKE" : "GLOB", pick(2) ? "%a%" : "*a*");
+        break;
+    default:
+        put_int(t, depth > 0 ? 1 : 0);
+        put(t, " %s ", compare[pick(10)]);
+        put_int(t, 0);
+        break;
+    }
+}
+
+void put_any(struct text *t, int depth)
+{
+    switch (pick(5)) {
+    case 0:
+        put_text(t, depth);
+        break;
+    case 1:
+        put_real(t, depth);
+        break;
+    default:
+        put_int(t, depth);
+        break;
+    }
+}
+
+void put_from(struct text *t)
+{
+    char from[600];
+    snprintf(from, sizeof from, "%s", plan_at->from);
+    char *mark = strstr(from, " WHERE_");
+    if (mark)
+        *mark = 0;
+    put(t, " FROM %s", from);
+    for (int i = 0; pick(3) && i < 3; i++) {
+        put(t, i ? " AND " : " WHERE ");
+        put_condition(t, 2);
+    }
+}

@@ -1,0 +1,138 @@
+/* What statements made from a grammar ask: joins, queries behind FROM, span joins, table functions. */
+#include "plan_grammar.h"
+
+const struct plan_from plan_froms[] = {
+    {"v_slice s",
+     {"s.ts", "s.dur", "s.depth", "s.parent_id", "s.thread_ts", "s.id", "s.track_id"},
+     {0},
+     {"s.name", "category"}},
+    {"v_counter c", {"c.ts", "track_id", "c.id", "c.arg_set_id"}, {"c.value", "value"}, {0}},
+    {"v_slice s JOIN v_thread t ON t.id = s.depth",
+     {"s.ts", "dur", "t.tid", "t.upid", "parent_id", "s.thread_ts", "t.start_ts"},
+     {0},
+     {"t.name", "s.name", "category"}},
+    {"v_slice AS s LEFT JOIN v_thread t ON t.id = s.depth AND t.tid > 5",
+     {"s.ts", "s.dur", "t.tid", "t.upid", "depth", "t.id"},
+     {0},
+     {"t.name", "s.name"}},
+    {"v_slice s JOIN v_counter c ON c.track_id = s.track_id AND c.ts = s.ts",
+     {"s.ts", "s.dur", "s.depth", "c.arg_set_id", "c.id"},
+     {"c.value"},
+     {"s.name"}},
+    {"v_counter c LEFT JOIN v_slice s ON s.id = c.track_id * 7 WHERE_",
+     {"c.ts", "s.dur", "c.track_id", "s.parent_id"},
+     {"value"},
+     {"s.name", "s.category"}},
+    {"v_slice a JOIN v_slice b ON a.parent_id = b.id JOIN v_thread t ON t.id = b.track_id",
+     {"a.ts", "b.ts", "a.depth", "b.track_id", "t.upid"},
+     {0},
+     {"a.name", "b.name", "t.name"}},
+    {"(SELECT track_id AS k, count(*) AS n, max(dur) AS m, avg(depth) AS r, name AS w FROM v_slice WHERE dur >= 0 "
+     "GROUP BY 1) g "
+     "JOIN v_thread t ON t.id = g.k",
+     {"k", "n", "m", "t.tid"},
+     {"r"},
+     {"t.name"}},
+    {"(SELECT ts, dur + depth AS x, name, lag(dur) OVER (PARTITION BY track_id ORDER BY ts, id) AS p FROM v_slice) q",
+     {"ts", "x", "p"},
+     {0},
+     {"name", "q.name"}},
+    {"(SELECT ts AS a, name AS b, dur AS c FROM v_slice UNION ALL SELECT tid, name, upid FROM v_thread UNION ALL "
+     "SELECT track_id, NULL, ts FROM v_counter WHERE ts > 100) u",
+     {"a", "c", "u.a"},
+     {0},
+     {"b"}},
+    {"(SELECT depth AS k, count(*) AS n, name AS w FROM v_slice GROUP BY 1 UNION ALL SELECT track_id, max(ts), 'x' "
+     "FROM "
+     "v_counter GROUP BY 1) u JOIN v_thread t ON t.id = u.k",
+     {"k", "n", "t.tid"},
+     {0},
+     {"w", "t.name"}},
+    {"(SELECT s.ts AS a, s.dur AS b, t.name AS w, s.depth AS d FROM v_slice s JOIN v_thread t ON t.id = s.depth UNION "
+     "ALL "
+     "SELECT s.ts + s.dur, -s.dur, t.name, s.track_id FROM v_slice s JOIN v_thread t ON t.id = s.track_id WHERE dur > "
+     "5) u",
+     {"u.a", "b", "u.d"},
+     {0},
+     {"w", "u.w"}},
+    {"(SELECT s.depth AS k, t.name AS w, avg(s.dur) AS r, s.ts AS x FROM v_slice s JOIN v_thread t ON t.id = "
+     "s.track_id GROUP "
+     "BY s.depth, s.ts) q JOIN v_thread t ON t.id = q.k",
+     {"k", "x", "t.tid"},
+     {"q.r"},
+     {"q.w", "t.name"}},
+    {"(SELECT ts AS a, name AS b FROM v_slice UNION SELECT tid, name FROM v_thread WHERE upid > 3) u",
+     {"a", "u.a"},
+     {0},
+     {"b"}},
+    {"(SELECT depth AS k, median(dur) AS m, count(*) AS n FROM v_slice GROUP BY 1) JOIN v_thread t ON t.id = k",
+     {"k", "n", "t.tid", "t.upid"},
+     {"m"},
+     {"t.name"}},
+    {"v_thread t LEFT JOIN (SELECT track_id AS k, max(dur) AS m FROM v_slice GROUP BY 1) ON k = t.id LEFT JOIN (SELECT "
+     "depth "
+     "AS d, count(*) AS n FROM v_slice GROUP BY 1) ON d = t.tid",
+     {"k", "n", "m", "t.tid", "t.id"},
+     {0},
+     {"t.name"}},
+    {"j", {"ts", "dur", "p", "w", "d"}, {0}, {"name"}},
+    {"jo", {"ts", "dur", "p", "w", "d"}, {0}, {"name"}},
+    {"v_thread t JOIN v_slice s USING (id)", {"id", "s.ts", "tid", "upid", "dur"}, {0}, {"s.name", "t.name"}},
+    {"v_machine m, v_thread t LEFT JOIN v_slice s ON s.depth = t.tid AND s.dur > 100000",
+     {"m.id", "m.raw_id", "t.tid", "s.dur", "s.ts"},
+     {0},
+     {"m.name", "s.name"}},
+    {"v_slice s JOIN v_counter c ON c.track_id = s.track_id AND c.ts >= s.ts AND c.ts < s.ts + s.dur",
+     {"s.ts", "c.ts", "s.dur", "s.depth", "c.id"},
+     {"c.value"},
+     {"s.name"}},
+    {"v_slice a JOIN v_slice b ON a.depth = b.depth AND b.ts > a.ts AND b.ts - 3 <= a.ts + a.track_id",
+     {"a.ts", "b.ts", "a.dur", "b.dur", "b.id"},
+     {0},
+     {"a.name", "b.name"}},
+    {"v_thread t JOIN v_slice s ON s.ts BETWEEN t.tid AND t.tid + 20",
+     {"t.tid", "s.ts", "s.dur", "t.upid"},
+     {0},
+     {"t.name", "s.name"}},
+    {"v_thread t LEFT JOIN v_slice s ON s.depth = t.tid AND s.dur > t.start_ts AND s.id > t.upid",
+     {"t.tid", "s.ts", "s.dur", "s.id", "t.start_ts"},
+     {0},
+     {"t.name", "s.name"}},
+    {"v_thread t JOIN within(t.tid, t.name) b", {"b.x", "t.tid", "b.d", "t.upid"}, {"b.r"}, {"b.w", "t.name"}},
+    {"v_machine m JOIN v_thread t ON t.id < 9 LEFT JOIN most_of(t.id, 3) b ON b.n > 1",
+     {"b.k", "b.n", "t.tid", "t.id"},
+     {0},
+     {"b.w", "t.name"}},
+    {"v_thread t JOIN quoted(t.upid, t.tid * 1.5) b", {"b.n", "b.m", "t.tid"}, {0}, {"b.w", "t.name"}},
+    {"within(40, NULL) b JOIN most_of(2, 20) o ON o.k = b.d", {"b.x", "b.d", "o.n", "o.k"}, {"b.r"}, {"b.w", "o.w"}},
+    {"below(3) b JOIN v_thread t ON t.id = b.d", {"b.ts", "b.dur", "d", "t.tid"}, {0}, {"b.name", "t.name"}},
+};
+const uint32_t plan_n_froms = sizeof plan_froms / sizeof *plan_froms;
+
+const char plan_objects[] =
+    "CREATE PERFETTO TABLE spans AS SELECT id * 10 AS ts, 7 AS dur, depth AS p, name, dur AS d FROM v_slice;"
+    "CREATE PERFETTO TABLE windows AS SELECT id * 95 AS ts, 40 AS dur, id AS w FROM v_slice WHERE id < 250;"
+    "CREATE PERFETTO TABLE nested AS SELECT id AS ts, 100 AS dur, 1 AS p, id AS x FROM v_slice;"
+    "CREATE PERFETTO FUNCTION twice(a LONG) RETURNS LONG AS SELECT $a * 2 + 1;"
+    "CREATE PERFETTO FUNCTION nested(a LONG, b LONG) RETURNS LONG AS SELECT CASE WHEN $a > $b THEN twice($a) ELSE $b "
+    "END;"
+    "CREATE PERFETTO FUNCTION label(t STRING, n LONG) RETURNS STRING AS SELECT coalesce($t, 'none') || ':' || $n;"
+    "CREATE PERFETTO FUNCTION name_of(i LONG) RETURNS STRING AS SELECT name FROM v_thread WHERE id = $i;"
+    "CREATE PERFETTO FUNCTION most(d LONG) RETURNS LONG AS SELECT max(dur) FROM v_slice WHERE depth = $d;"
+    "CREATE PERFETTO FUNCTION some(d LONG) RETURNS LONG AS SELECT dur FROM v_slice WHERE id = $d AND dur > 5;"
+    "CREATE PERFETTO FUNCTION below(n LONG) RETURNS TABLE(ts LONG, dur LONG, name STRING, d LONG) AS "
+    "SELECT ts, dur, name, depth AS d FROM v_slice WHERE depth < $n;"
+    "CREATE PERFETTO FUNCTION within(n LONG, w STRING) RETURNS TABLE(x LONG, d LONG, w STRING, r DOUBLE) AS "
+    "SELECT s.ts + $n AS x, s.depth AS d, coalesce(t.name, $w) AS w, (SELECT avg(c.value) FROM v_counter c WHERE "
+    "c.ts > $n) AS r FROM v_slice s JOIN v_thread t ON t.id = s.track_id WHERE s.ts > $n AND s.ts < $n + 60 AND "
+    "(t.name >= $w OR $w IS NULL) AND s.depth IN (1, $n, 3);"
+    "CREATE PERFETTO FUNCTION most_of(d LONG, n LONG) RETURNS TABLE(k LONG, n LONG, w STRING) AS "
+    "SELECT depth AS k, count(*) AS n, max(name) AS w FROM v_slice WHERE track_id = $d OR dur < $d GROUP BY 1 "
+    "ORDER BY 2 DESC, 1 LIMIT $n;"
+    "CREATE PERFETTO FUNCTION quoted(d LONG, x DOUBLE) RETURNS TABLE(n LONG, m LONG, w STRING) AS "
+    "SELECT n, m, json_quote(m) || typeof($d) AS w FROM (SELECT depth AS n, max(dur) AS m FROM v_slice WHERE id > $d "
+    "AND ts > $x GROUP BY 1);"
+    "CREATE VIRTUAL TABLE j USING span_join(spans PARTITIONED p, windows);"
+    "CREATE VIRTUAL TABLE jl USING span_left_join(spans, windows);"
+    "CREATE VIRTUAL TABLE jo USING span_outer_join(windows, spans PARTITIONED p);"
+    "CREATE VIRTUAL TABLE bad USING span_join(nested PARTITIONED p, spans PARTITIONED p);";

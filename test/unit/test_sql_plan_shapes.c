@@ -1,0 +1,355 @@
+/* Statements of certain shapes have plans, or none, and the answer of SQLite alone. */
+#include "plan_grammar.h"
+
+#include "sql/engine_private.h"
+#include "sql/vtab/vtab.h"
+
+#include <check.h>
+#include <string.h>
+
+/* What was wrong once. */
+START_TEST(answers_that_were_wrong)
+{
+    static const char *const statements[] = {
+        /* WHERE found the rows of a left join, by their number, and ON was forgotten */
+        "SELECT t.id, s.id, s.depth FROM v_thread t LEFT JOIN v_slice s ON s.depth = t.tid WHERE length(t.name) = s.id",
+        "SELECT count(*) FROM v_thread t LEFT JOIN v_slice s ON s.depth = t.tid AND s.dur > 5 WHERE s.id = t.upid + 1",
+    };
+    struct mirror m;
+    mirror_open(&m, 20261126, PLAN_ROWS);
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
+        ck_assert_msg(mirror_compare_planner(&m, statements[i]), "no plan: %s", statements[i]);
+    mirror_close(&m);
+}
+END_TEST
+
+/* What has no plan as a whole (json_quote) may have plans for the sides of a left join. */
+START_TEST(sides_of_a_left_join)
+{
+    static const char *const statements[] = {
+        "SELECT json_quote(t.name), g.n, g.w FROM v_thread t LEFT JOIN (SELECT depth AS k, count(*) AS n, min(name) AS "
+        "w "
+        "FROM v_slice GROUP BY depth) g ON g.k = t.tid",
+        "SELECT json_quote(g.w), t.tid FROM (SELECT depth AS k, max(dur) AS w FROM v_slice GROUP BY 1) g LEFT JOIN "
+        "v_thread t ON t.tid = g.k",
+        "SELECT json_quote(t.name), g.id FROM v_thread t LEFT JOIN (SELECT id, depth FROM v_slice ORDER BY dur, id "
+        "LIMIT "
+        "300) g ON g.depth = t.tid",
+        "SELECT json_quote(t.tid), g.id FROM v_thread t LEFT JOIN (SELECT DISTINCT depth AS id FROM v_slice) g ON g.id "
+        "> "
+        "t.tid ORDER BY t.upid",
+        "SELECT json_quote(t.tid), count(g.r) FROM v_thread t LEFT JOIN (SELECT depth, rank() OVER (ORDER BY dur) AS r "
+        "FROM "
+        "v_slice) g ON g.depth = t.tid GROUP BY t.name",
+    };
+    struct mirror m;
+    mirror_open(&m, 9, PLAN_ROWS);
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
+        ck_assert_msg(mirror_compare_planner(&m, statements[i]), "no plan: %s", statements[i]);
+    mirror_close(&m);
+}
+END_TEST
+
+/* A scan hands out its rows while it goes on. What it has not foreseen comes late here: behind some thousand rows, in
+ * the list or the conditions; the rest is SQLite's. */
+START_TEST(scans_that_give_up_late)
+{
+    static const char *const statements[] = {
+        "SELECT id, ts, (id / 9000) * 9223372036854775807, name FROM v_slice",
+        "SELECT id, name FROM v_slice WHERE (id / 9000) * 9223372036854775807 != 7",
+        "SELECT id, dur + 1, name || id, thread_ts FROM v_slice WHERE dur > 0 AND name IS NOT NULL",
+        "SELECT id, value, value * 2 FROM v_counter WHERE value > (SELECT avg(value) FROM v_counter)",
+        "SELECT name, category FROM v_slice WHERE dur > 9223372036854775806",
+    };
+    struct mirror m;
+    mirror_open(&m, 77, 20000);
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
+        ck_assert_msg(mirror_compare_planner(&m, statements[i]), "no plan: %s", statements[i]);
+    struct engine_result r;
+    struct error err = {0};
+    struct engine_script script = {.direct = true};
+    ck_assert_int_eq(engine_query(m.e, "test", slice_str(statements[0]), &r, &script, &err), 0);
+    ck_assert(r.direct != NULL);
+    ck_assert_int_eq(engine_result_next(&r, &err), 1);
+    engine_interrupt(m.e);
+    int rc;
+    while ((rc = engine_result_next(&r, &err)) == 1)
+        ;
+    ck_assert_int_eq(rc, -MRD_ECANCELLED);
+    engine_result_close(&r);
+    ck_assert(!engine_was_interrupted(m.e));
+    mirror_close(&m);
+}
+END_TEST
+
+static void open_direct(struct mirror *m, const char *sql, struct engine_result *r, struct error *err)
+{
+    struct engine_script script = {.direct = true};
+    ck_assert_msg(engine_query(m->e, "test", slice_str(sql), r, &script, err) == 0, "%s", err->text);
+    ck_assert_msg(r->direct != NULL, "%s", sql);
+    ck_assert_int_eq(engine_result_next(r, err), 1);
+}
+
+/* No statement of SQLite's holds the table of a scan. The scan does; when it gives up, SQLite must not go on in another
+ * table of that name. */
+START_TEST(tables_change_under_a_scan)
+{
+    static const char make[] = "CREATE OR REPLACE PERFETTO TABLE kept AS SELECT id AS i, name FROM v_slice";
+    static const char late[] = "SELECT i, (i / 9000) * 9223372036854775807, name FROM kept";
+    static const char *const changes[] = {
+        "DROP TABLE kept",
+        "CREATE OR REPLACE PERFETTO TABLE kept AS SELECT id + 100000 AS i, 'other' AS name FROM v_slice",
+        "CREATE TEMP VIEW kept AS SELECT 7 AS i, 'view' AS name",
+    };
+    struct mirror m;
+    struct engine_result r;
+    struct error err = {0};
+    mirror_open(&m, 78, 20000);
+    for (size_t i = 0; i < 2 * sizeof changes / sizeof *changes; i++) {
+        bool gives_up = i % 2;
+        int64_t n = 1;
+        int rc;
+        ck_assert_msg(engine_run(m.e, "test", make, &err) == 0, "%s", err.text);
+        open_direct(&m, gives_up ? late : "SELECT i, name FROM kept", &r, &err);
+        ck_assert_msg(engine_run(m.e, "test", changes[i / 2], &err) == 0, "%s", err.text);
+        for (; (rc = engine_result_next(&r, &err)) == 1; n++)
+            ck_assert_int_eq(engine_value_int64(&r, 0), n);
+        ck_assert_int_eq(rc, gives_up ? -MRD_ESQL : 0);
+        if (gives_up)
+            ck_assert_msg(strstr(err.text, "was replaced"), "%s", err.text);
+        else
+            ck_assert_int_eq(n, 20000);
+        engine_result_close(&r);
+        engine_run(m.e, "test", "DROP VIEW temp.kept", NULL);
+    }
+    mirror_close(&m);
+}
+END_TEST
+
+/* COLLATE, and JSON in the list: what is planned, and what only looks like it. */
+START_TEST(collations_and_json)
+{
+    static const char *const planned[] = {
+        "SELECT name, count(*) FROM v_slice GROUP BY name COLLATE NOCASE",
+        "SELECT name COLLATE NOCASE AS n, count(*), max(dur) FROM v_slice GROUP BY n ORDER BY 2 DESC, 1",
+        "SELECT name, ts FROM v_slice WHERE dur > 3 ORDER BY name COLLATE NOCASE DESC, ts LIMIT 300",
+        "SELECT count(*) FROM v_slice WHERE name = 'AB' COLLATE NOCASE OR name COLLATE NOCASE IN ('b', 'ZZ')",
+        "SELECT count(*) FROM v_slice s JOIN v_thread t ON t.name = s.name COLLATE NOCASE AND t.id = s.depth",
+        "SELECT s.name, t.name FROM v_slice s JOIN v_thread t ON t.id = s.depth WHERE s.name COLLATE BINARY > t.name "
+        "COLLATE NOCASE ORDER BY 1 COLLATE NOCASE, 2",
+        "SELECT depth, json_group_array(name), json_group_array(dur) FILTER (WHERE dur > 900) FROM v_slice GROUP BY 1",
+        "SELECT json_object('n', name, 'count', count(*), 'sum', sum(dur), 'least', min(ts), 'real', avg(dur)) FROM "
+        "v_slice GROUP BY name",
+        "SELECT json_group_array(json_object('v', dur / 3.0, 't', s.ts)) FROM v_slice s GROUP BY track_id",
+        "SELECT json_group_array(dur / 7.0) FROM v_slice WHERE ts < -5000"};
+    static const char *const others[] = {
+        "SELECT n FROM (SELECT DISTINCT name COLLATE NOCASE AS n FROM v_slice) ORDER BY n",
+        "SELECT * FROM (SELECT name COLLATE NOCASE AS n, max(dur) AS d FROM v_slice GROUP BY 1) WHERE n = 'AB'",
+        "SELECT name COLLATE RTRIM, count(*) FROM v_slice GROUP BY 1",
+        "SELECT json_array(j) FROM (SELECT json_object('n', name, 'c', count(*)) AS j FROM v_slice GROUP BY name)",
+        "SELECT json_array(json_array(max(dur)), 1) FROM v_slice",
+        "SELECT json_group_array(j) FROM (SELECT json_group_array(dur) AS j FROM v_slice GROUP BY depth)",
+        "SELECT json_object(max(dur), 1) FROM v_slice"};
+    struct mirror m;
+    mirror_open(&m, 41, PLAN_ROWS);
+    for (size_t i = 0; i < sizeof planned / sizeof *planned; i++)
+        ck_assert_msg(mirror_compare_planner(&m, planned[i]), "no plan: %s", planned[i]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        mirror_compare_planner(&m, others[i]);
+    mirror_close(&m);
+}
+END_TEST
+
+/* Calls of table functions, with arguments of all types, some of them again and again: more than are planned at first.
+ */
+START_TEST(bodies_of_table_functions)
+{
+    static const char *const statements[] = {
+        "SELECT t.tid, b.* FROM v_thread t JOIN within(t.tid, t.name) b",
+        "SELECT t.tid, (SELECT sum(b.n) FROM most_of(t.tid % 3, 2) b) FROM v_thread t",
+        "SELECT * FROM v_thread t JOIN quoted(t.upid, t.tid / 2.0) b",
+        "SELECT a.column1, b.* FROM (VALUES (NULL), (1), (1), (5)) a JOIN quoted(a.column1, 3) b",
+        "SELECT a.column1, b.* FROM (VALUES (9223372036854775807), (-9223372036854775807 - 1), (7)) a JOIN "
+        "within(a.column1, 'a') b",
+        "SELECT count(*) FROM (SELECT 1 AS a UNION ALL SELECT 'x') u JOIN below(u.a) b",
+        "SELECT a.column1, b.n FROM (VALUES (0), (-1), (NULL), (3)) a JOIN most_of(1, a.column1) b"};
+    struct mirror m;
+    struct error err = {0};
+    mirror_open(&m, 5, PLAN_ROWS);
+    ck_assert_msg(engine_run(m.e, "test", plan_objects, &err) == 0, "%s", err.text);
+    for (size_t i = 0; i < 2 * (sizeof statements / sizeof *statements); i++) {
+        const char *statement = statements[i / 2];
+        m.e->plan_every_call = i % 2;
+        m.e->plan_bytes = 0;
+        mirror_compare_planner(&m, statement);
+        ck_assert_msg(i % 2 == 0 || m.e->plan_bytes > 0 || strstr(statement, "below"), "no plan has run: %s",
+                      statement);
+    }
+    mirror_close(&m);
+}
+END_TEST
+
+/* Joins of spans, as columns and row by row; with tables that SQLite must refuse. */
+START_TEST(span_joins_are_read_as_columns)
+{
+    static const char *const queries[] = {
+        "SELECT count(*), sum(dur), min(ts), max(ts) FROM j",
+        "SELECT p, w, count(*), sum(dur) FROM j GROUP BY p, w",
+        "SELECT name, count(*), sum(d), avg(w) FROM jl GROUP BY name",
+        "SELECT w, name, ts, dur, p FROM jo",
+        "SELECT p, count(w), count(name), group_concat(w) FROM jo GROUP BY p",
+        "SELECT * FROM j ORDER BY dur DESC, ts, p LIMIT 20",
+        "SELECT t.name, count(*), sum(j.dur) FROM j JOIN v_thread t ON t.id = j.p GROUP BY 1",
+        "SELECT w, sum(dur) FROM j WHERE name IS NOT NULL GROUP BY w HAVING count(*) > 2",
+        "SELECT p, ts, lag(ts) OVER (PARTITION BY p ORDER BY ts) FROM jl",
+        "SELECT p, sum(dur) FROM jo WHERE ts > 5000 GROUP BY p",
+        "SELECT ts, dur, w FROM j WHERE w IN (200, 3, 17)",
+        "SELECT ts, dur, w FROM j WHERE w = 200 OR w = 3",
+        "SELECT ts, name, w FROM j WHERE p IN (SELECT 9 - id FROM v_thread WHERE id < 9)",
+        "SELECT group_concat(w) FROM j WHERE w IN (SELECT 200 - id FROM v_thread)",
+        "SELECT w, count(*) FROM j WHERE w IN (SELECT id FROM v_thread) GROUP BY w",
+        "SELECT t.id, j.ts FROM v_thread t JOIN j ON j.w = t.id AND j.p IN (3, 1, 2)",
+        "SELECT count(*) FROM bad",
+        "SELECT count(*) FROM v_thread t WHERE t.id IN (SELECT p FROM j)"};
+    struct mirror m;
+    struct error err = {0};
+    int planned = 0;
+    mirror_open(&m, 77, PLAN_ROWS);
+    ck_assert_msg(engine_run(m.e, "test", plan_objects, &err) == 0, "%s", err.text);
+    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
+        planned += mirror_compare_planner(&m, queries[i]);
+    ck_assert_int_ge(planned, 7);
+    mirror_close(&m);
+}
+END_TEST
+
+/* A join that knows few keys reads those rows only: from the index of the column once one is worth it, which SQLite's
+ * own way has not made here. */
+START_TEST(joins_with_few_keys)
+{
+    static const char *const statements[] = {
+        "SELECT s.ts, s.dur, t.name FROM v_slice s JOIN v_thread t ON t.id = s.track_id WHERE t.tid = 7",
+        "SELECT s.id, s.name FROM v_slice s JOIN v_thread t ON t.id = s.parent_id WHERE t.id IN (5, 11, 2) AND s.dur > "
+        "3",
+        "SELECT s.name, count(*), sum(s.depth) FROM v_slice s JOIN v_thread t ON t.id = s.parent_id AND t.upid = 3 "
+        "GROUP BY 1",
+        "SELECT s.id, v.column2 FROM v_slice s JOIN (VALUES (3, 'a'), (700, 'b'), (NULL, 'c'), (3, 'd')) v ON "
+        "v.column1 = "
+        "s.parent_id",
+        "SELECT s.id, v.n FROM v_slice s LEFT JOIN (SELECT 3 AS k, 'a' AS n UNION ALL SELECT 9, 'b') v ON v.k = "
+        "s.parent_id",
+        "SELECT count(*) FROM v_slice s JOIN v_thread t ON t.id = s.parent_id WHERE t.id = -1"};
+    struct mirror m;
+    struct engine_result r;
+    struct error err = {0};
+    mirror_open(&m, 99, 20000);
+    const struct engine_known_table *slices = engine_find_known(m.e, "__intrinsic_slice");
+    uint32_t column = 0;
+    ck_assert(slices && slices->vtab);
+    while (strcmp(slices->table->def->columns[column].name, "parent_id") != 0)
+        column++;
+    for (int i = 0; i < 6; i++) {
+        ck_assert_msg(engine_query(m.e, "test", slice_str(statements[2]), &r, NULL, &err) == 0, "%s", err.text);
+        ck_assert_int_ge(engine_result_next(&r, &err), 0);
+        engine_result_close(&r);
+    }
+    ck_assert_ptr_nonnull(index_peek(slices->vtab, slices->table, column));
+    for (size_t k = 0; k < sizeof statements / sizeof *statements; k++)
+        mirror_compare_planner(&m, statements[k]);
+    mirror_close(&m);
+    mirror_open(&m, 99, 20000); /* the same without the index, at first */
+    for (size_t k = 0; k < sizeof statements / sizeof *statements; k++)
+        ck_assert_msg(mirror_compare_planner(&m, statements[k]), "no plan: %s", statements[k]);
+    mirror_close(&m);
+}
+END_TEST
+
+/* SQLite makes these groups one by one, and ends with the last that is asked for. */
+START_TEST(first_groups_are_left_to_sqlite)
+{
+    static const char *const left[] = {"SELECT s.id, count(*), max(c.value) FROM v_slice s JOIN v_counter c ON "
+                                       "c.track_id = s.track_id GROUP BY s.id LIMIT 5",
+                                       "SELECT s.id, max(c.value) FROM v_slice s LEFT JOIN v_counter c ON c.track_id = "
+                                       "s.depth GROUP BY s.id ORDER BY s.id LIMIT 9"};
+    static const char *const planned[] = {
+        "SELECT s.id, count(*) AS n FROM v_slice s JOIN v_counter c ON c.track_id = s.track_id GROUP BY s.id ORDER BY "
+        "n DESC, s.id LIMIT 5",
+        "SELECT s.id, count(*) FROM v_slice s JOIN v_counter c ON c.track_id = s.track_id GROUP BY s.id LIMIT 2000",
+        "SELECT name, count(*) FROM v_slice GROUP BY name LIMIT 2"};
+    struct mirror m;
+    mirror_open(&m, 17, PLAN_ROWS);
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++)
+        ck_assert_msg(!mirror_compare_planner(&m, left[i]), "a plan: %s", left[i]);
+    for (size_t i = 0; i < sizeof planned / sizeof *planned; i++)
+        ck_assert_msg(mirror_compare_planner(&m, planned[i]), "no plan: %s", planned[i]);
+    mirror_close(&m);
+}
+END_TEST
+
+/* Queries within expressions that compare with rows outside: is there one, which is the last before, how many between.
+ */
+START_TEST(lookups_by_ranges)
+{
+    static const char *const planned[] = {
+        "SELECT id, (SELECT c.value FROM v_counter c WHERE c.ts <= s.ts ORDER BY c.ts DESC LIMIT 1) FROM v_slice s",
+        "SELECT id, (SELECT z.id FROM v_slice z WHERE z.track_id = s.track_id AND z.ts < s.ts ORDER BY z.ts DESC LIMIT "
+        "1) FROM v_slice s",
+        "SELECT id, (SELECT z.name FROM v_slice z WHERE z.depth = s.depth AND z.ts > s.ts AND z.dur > s.dur) FROM "
+        "v_slice s",
+        "SELECT id, (SELECT max(z.ts) FROM v_slice z WHERE z.track_id = s.track_id AND z.ts < s.ts) FROM v_slice s",
+        "SELECT id, (SELECT min(z.dur) FROM v_slice z WHERE z.track_id = s.track_id AND z.ts BETWEEN s.ts AND s.ts + "
+        "s.dur) FROM v_slice s",
+        "SELECT id, (SELECT count(*) FROM v_counter c WHERE c.ts >= s.ts AND c.ts < s.ts + 90), (SELECT "
+        "coalesce(sum(z.depth), -1) FROM v_slice z WHERE z.track_id = s.depth AND z.ts <= s.ts AND z.name != s.name) "
+        "FROM v_slice s",
+        "SELECT id, (SELECT avg(z.depth) FROM v_slice z WHERE z.track_id = s.track_id AND z.ts > s.ts), (SELECT "
+        "total(z.depth) FROM v_slice z WHERE z.track_id = s.track_id AND z.ts > s.ts) FROM v_slice s",
+        "SELECT count(*), sum(dur) FROM v_slice s WHERE NOT EXISTS (SELECT 1 FROM v_slice z WHERE z.track_id = "
+        "s.track_id AND z.ts > s.ts AND z.ts < s.ts + 30)",
+        "SELECT count(*) FROM v_slice s WHERE EXISTS (SELECT * FROM v_slice z WHERE z.ts = s.ts AND z.depth != "
+        "s.depth)",
+        "SELECT count(*) FROM v_slice s WHERE EXISTS (SELECT 1 FROM v_slice z WHERE z.track_id = s.track_id AND z.ts < "
+        "s.ts AND z.ts + z.dur > s.ts AND z.name != s.name)",
+        "SELECT id, (SELECT z.dur FROM v_slice z WHERE z.track_id = s.track_id ORDER BY z.ts DESC LIMIT 1) FROM "
+        "v_slice s",
+        "SELECT count(*) FROM v_slice s WHERE (SELECT count(*) FROM v_thread y JOIN v_slice z ON z.depth = y.tid WHERE "
+        "z.track_id = s.track_id AND y.upid > s.depth) > 1"};
+    static const char *const others[] = {
+        "SELECT id, (SELECT sum(z.ts * 4000000000000000) FROM v_slice z WHERE z.track_id = s.track_id AND z.ts < s.ts) "
+        "FROM v_slice s",
+        "SELECT id, (SELECT z.id FROM v_slice z WHERE z.ts = s.ts AND z.id > s.id ORDER BY z.ts DESC LIMIT 1) FROM "
+        "v_slice s",
+        "SELECT id, (SELECT max(c.value) FROM v_counter c WHERE c.ts < s.ts AND c.ts > s.ts - 50) FROM v_slice s",
+        "SELECT id, (SELECT group_concat(z.id) FROM v_slice z WHERE z.track_id = s.track_id AND z.ts < s.ts) FROM "
+        "v_slice s WHERE id < 300",
+        "SELECT id, (SELECT s.ts - max(z.ts) FROM v_slice z WHERE z.track_id = s.track_id AND z.ts < s.ts) FROM "
+        "v_slice s"};
+    struct mirror m;
+    mirror_open(&m, 61, PLAN_ROWS);
+    for (size_t i = 0; i < sizeof planned / sizeof *planned; i++)
+        ck_assert_msg(mirror_compare_planner(&m, planned[i]), "no plan: %s", planned[i]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        mirror_compare_planner(&m, others[i]);
+    mirror_close(&m);
+}
+END_TEST
+
+Suite *sql_plan_shapes_suite(void);
+Suite *sql_plan_shapes_suite(void)
+{
+    Suite *s = suite_create("sql_plan_shapes");
+    TCase *t = tcase_create("shapes");
+    tcase_set_timeout(t, 0);
+    tcase_add_test(t, answers_that_were_wrong);
+    tcase_add_test(t, sides_of_a_left_join);
+    tcase_add_test(t, scans_that_give_up_late);
+    tcase_add_test(t, tables_change_under_a_scan);
+    tcase_add_test(t, collations_and_json);
+    tcase_add_test(t, bodies_of_table_functions);
+    tcase_add_test(t, span_joins_are_read_as_columns);
+    tcase_add_test(t, joins_with_few_keys);
+    tcase_add_test(t, first_groups_are_left_to_sqlite);
+    tcase_add_test(t, lookups_by_ranges);
+    suite_add_tcase(s, t);
+    return s;
+}
