@@ -45,7 +45,7 @@ if(NOT MERIDIAN_SANITIZE AND NOT MERIDIAN_FUZZ)
   add_custom_command(OUTPUT ${shared}
     COMMAND ${CMAKE_C_COMPILER} -shared -o ${shared} -Wl,-soname,${soname} -Wl,--version-script=${map} -Wl,-Bsymbolic -Wl,-z,defs
       -Wl,-z,relro,-z,now,-z,text -Wl,--whole-archive ${CMAKE_BINARY_DIR}/libmeridian.a -Wl,--no-whole-archive
-      ${SQLITE3_LINK_LIBRARIES} ${ZLIB_LIBRARIES} ${ZSTD_LINK_LIBRARIES} ${EXPAT_LINK_LIBRARIES} ${NETTLE_LINK_LIBRARIES}
+      ${SQLITE3_LINK_LIBRARIES} ${ZLIB_LIBRARIES} ${ZSTD_LINK_LIBRARIES} ${LZMA_LINK_LIBRARIES} ${EXPAT_LINK_LIBRARIES} ${NETTLE_LINK_LIBRARIES}
       ${PROTOBUF_C_LINK_LIBRARIES} -lm -ldl -lpthread
     COMMAND ${CMAKE_COMMAND} -E create_symlink libmeridian.so.${PROJECT_VERSION} ${CMAKE_BINARY_DIR}/${soname}
     COMMAND ${CMAKE_COMMAND} -E create_symlink ${soname} ${CMAKE_BINARY_DIR}/libmeridian.so

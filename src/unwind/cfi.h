@@ -52,6 +52,7 @@ struct unwind_file {
     VEC(struct cfi_entry) eh_entries;
     VEC(struct cfi_entry) debug_entries;
     VEC(struct cfi_segment) segments; /* of code */
+    struct unwind_file *packed; /* the one in .gnu_debugdata, for functions that have no other tables; NULL: none */
     size_t memory;
 };
 
@@ -74,12 +75,12 @@ struct cfi_column {
 
 /* How the caller of an address is found. */
 struct cfi_row {
+    const struct cfi_section *section; /* of the file: expressions are in it */
     uint8_t cfa_rule; /* CFI_REGISTER: cfa_register + cfa_offset; CFI_VALUE: the expression at cfa_offset */
     uint8_t cfa_register;
     uint8_t return_column;
-    bool signal;   /* a frame that the kernel made for a signal handler: its caller was stopped anywhere */
-    bool of_debug; /* expressions are in .debug_frame */
-    bool good;     /* false: there are no tables for the address, or they are damaged */
+    bool signal; /* a frame that the kernel made for a signal handler: its caller was stopped anywhere */
+    bool good;   /* false: there are no tables for the address, or they are damaged */
     bool damaged;
     bool signs;   /* aarch64: the return address is signed here */
     uint8_t used; /* columns from 0 on that may have a rule */

@@ -283,9 +283,10 @@ bool cfi_function_find(struct cfi_function *f, const struct unwind_file *file, u
     uint64_t at;
     if (look_up(file->debug_entries.p, file->debug_entries.n, address, &at) && read_if_in(f, &file->debug, at, address))
         return true;
-    if (file->search.n)
-        return search(file, address, &at) && read_if_in(f, &file->eh, at, address);
-    return look_up(file->eh_entries.p, file->eh_entries.n, address, &at) && read_if_in(f, &file->eh, at, address);
+    if ((file->search.n ? search(file, address, &at) : look_up(file->eh_entries.p, file->eh_entries.n, address, &at)) &&
+        read_if_in(f, &file->eh, at, address))
+        return true;
+    return file->packed && cfi_function_find(f, file->packed, address);
 }
 
 static int by_start(const void *a, const void *b)

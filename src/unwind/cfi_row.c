@@ -228,7 +228,7 @@ void cfi_row_find(struct cfi_row *row, const struct unwind_file *file, uint64_t 
         return;
     row->return_column = f.return_column;
     row->signal = f.signal;
-    row->of_debug = !f.section->eh;
+    row->section = f.section;
     u.location = 0; /* the common instructions hold everywhere: none of them moves on */
     row->damaged = !run(&u, f.common, work);
     u.initial = *row;

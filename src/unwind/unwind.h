@@ -1,4 +1,5 @@
-/* Call stacks out of copies of registers and stack, by the unwind tables of ELF files (.eh_frame, .debug_frame).
+/* Call stacks out of copies of registers and stack, by the unwind tables of ELF files (.eh_frame, .debug_frame, and
+ * those that are packed in .gnu_debugdata).
  *
  * It reads bytes of anybody's files and processes, and trusts none of them: nothing is read outside of the copies, and
  * the work for one stack is bounded. It opens no file by itself. How a sample of perf_event_open is unwound:
@@ -122,7 +123,7 @@ struct unwind_frame {
 /* An address inside of the instruction that the frame is in: the call, for return addresses. */
 uint64_t unwind_frame_code(const struct unwind_task *t, const struct unwind_frame *f);
 
-/* What was found in tables, by address; of a fixed size of 2 MiB. */
+/* What was found in tables, by address; of a fixed size of 2.5 MiB. */
 struct unwind_cache;
 struct unwind_cache *unwind_cache_new(void); /* NULL: out of memory */
 void unwind_cache_clear(struct unwind_cache *c);

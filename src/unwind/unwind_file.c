@@ -2,13 +2,15 @@
 #include "unwind/cfi.h"
 
 #include "wire/inflate.h"
+#include "wire/unxz.h"
 
 #include <elf.h>
 #include <unistd.h>
 
 /* Files that have more are not built by linkers. */
 enum { MAX_SEGMENTS = 256, MAX_SECTIONS = 32768, MAX_NAMES_BYTES = 4 << 20 };
-enum { MAP_ALIGN = 1 << 16 }; /* maps begin up to so much before their segment, where pages are large */
+enum { PACKED_BYTES = 16 << 20 }; /* of an unpacked .gnu_debugdata: several files are read at a time */
+enum { MAP_ALIGN = 1 << 16 };     /* maps begin up to so much before their segment, where pages are large */
 
 /* .eh_frame_hdr (LSB): version, and three encodings of which these are the ones that linkers write. */
 enum { HDR_VERSION = 1, HDR_COUNT_U4 = 0x03, HDR_TABLE_DATA_S4 = 0x3b, HDR_BYTES = 12, HDR_ROW = 8 };
@@ -18,7 +20,8 @@ enum { HDR_PTR_PC_S4 = 0x1b };
 struct source {
     int fd; /* -1: the image */
     struct slice image;
-    size_t max; /* memory that tables may still take */
+    size_t max;  /* memory that tables may still take */
+    bool packed; /* it was in .gnu_debugdata: nothing is packed in it */
     struct error *err;
 };
 
@@ -85,12 +88,16 @@ static int read_segments(struct unwind_file *f, const struct source *s, const El
     return 0;
 }
 
-/* The sections of call frame information, where there are headers of sections. */
-static void find_sections(const struct source *s, const Elf64_Ehdr *h, Elf64_Shdr *eh, Elf64_Shdr *debug)
+/* What has call frame information. */
+enum section { EH_FRAME, DEBUG_FRAME, PACKED, SECTIONS };
+enum { SECTION_NAME_BYTES = 16 };
+static const char section_names[SECTIONS][SECTION_NAME_BYTES] = {".eh_frame", ".debug_frame", ".gnu_debugdata"};
+
+/* The sections of it, where there are headers of sections. */
+static void find_sections(const struct source *s, const Elf64_Ehdr *h, Elf64_Shdr found[SECTIONS])
 {
-    static const char eh_name[] = ".eh_frame", debug_name[] = ".debug_frame";
     Elf64_Shdr x, names;
-    char name[sizeof debug_name];
+    char name[SECTION_NAME_BYTES];
     if (h->e_shentsize != sizeof x || h->e_shoff > INT64_MAX / 2 || h->e_shstrndx >= h->e_shnum ||
         !read_at(s, &names, sizeof names, h->e_shoff + (uint64_t)h->e_shstrndx * sizeof names) ||
         names.sh_size > MAX_NAMES_BYTES || names.sh_offset > INT64_MAX / 2)
@@ -103,10 +110,9 @@ static void find_sections(const struct source *s, const Elf64_Ehdr *h, Elf64_Shd
         if (x.sh_type == SHT_NOBITS ||
             !read_at(s, name, left < sizeof name ? left : sizeof name, names.sh_offset + x.sh_name))
             continue;
-        if (memcmp(name, eh_name, sizeof eh_name) == 0)
-            *eh = x;
-        else if (memcmp(name, debug_name, sizeof debug_name) == 0)
-            *debug = x;
+        for (unsigned k = 0; k < SECTIONS; k++)
+            if (memcmp(name, section_names[k], strlen(section_names[k]) + 1) == 0)
+                found[k] = x;
     }
 }
 
@@ -181,11 +187,12 @@ static int decompress(struct cfi_section *to, struct source *s)
     return 0;
 }
 
-static int read_section(struct cfi_section *to, struct source *s, const Elf64_Shdr *x, const char *what)
+static int read_section(struct cfi_section *to, struct source *s, const Elf64_Shdr found[SECTIONS], enum section which)
 {
+    const Elf64_Shdr *x = &found[which];
     if (!x->sh_size)
         return 0;
-    int rc = read_bytes(s, x->sh_offset, x->sh_size, what, &to->bytes);
+    int rc = read_bytes(s, x->sh_offset, x->sh_size, section_names[which], &to->bytes);
     if (rc)
         return rc;
     to->len = x->sh_size;
@@ -193,32 +200,64 @@ static int read_section(struct cfi_section *to, struct source *s, const Elf64_Sh
     return x->sh_flags & SHF_COMPRESSED ? decompress(to, s) : 0;
 }
 
+static int open_file(struct unwind_file **file, struct source *s);
+
+/* The tables of the file in .gnu_debugdata. Where they are damaged, or take more room than is left, the file has its
+ * own ones alone. */
+static void read_packed(struct unwind_file *f, struct source *s, const Elf64_Shdr *x)
+{
+    struct error why = {0};
+    uint8_t *packed = NULL, *bytes = NULL;
+    size_t len;
+    struct source in = *s; /* what is read for it is in memory for a moment only */
+    in.err = &why;
+    if (read_bytes(&in, x->sh_offset, x->sh_size, section_names[PACKED], &packed))
+        return;
+    size_t room = s->max < PACKED_BYTES ? s->max : PACKED_BYTES;
+    int rc = unxz(slice_of(packed, x->sh_size), room, section_names[PACKED], &bytes, &len, &why);
+    mem_free(packed);
+    if (rc)
+        return;
+    in = (struct source){.fd = -1, .image = slice_of(bytes, len), .max = s->max, .packed = true, .err = &why};
+    if (!open_file(&f->packed, &in) && f->packed->arch == f->arch && (f->packed->eh.len || f->packed->debug.len)) {
+        f->memory += f->packed->memory;
+    } else {
+        unwind_file_free(f->packed);
+        f->packed = NULL;
+    }
+    mem_free(bytes);
+}
+
 static int read_file(struct unwind_file *f, struct source *s)
 {
     Elf64_Ehdr h;
     Elf64_Phdr hdr = {0};
-    Elf64_Shdr eh = {0}, debug = {0};
+    Elf64_Shdr found[SECTIONS] = {0};
     size_t max = s->max;
     int rc = read_head(f, s, &h);
     if (!rc)
         rc = read_segments(f, s, &h, &hdr);
     if (rc)
         return rc;
-    find_sections(s, &h, &eh, &debug);
+    if (s->packed) /* its segments are those of the file it was made of, whose bytes it does not have */
+        hdr.p_filesz = 0;
+    find_sections(s, &h, found);
     f->eh.eh = true;
-    if (!eh.sh_size && hdr.p_filesz)
-        rc = eh_by_hdr(s, &hdr, &h, &eh);
+    if (!found[EH_FRAME].sh_size && hdr.p_filesz)
+        rc = eh_by_hdr(s, &hdr, &h, &found[EH_FRAME]);
     if (!rc)
-        rc = read_section(&f->eh, s, &eh, ".eh_frame");
+        rc = read_section(&f->eh, s, found, EH_FRAME);
     if (!rc && f->eh.len && hdr.p_filesz)
         rc = read_search(f, s, &hdr);
     if (!rc)
-        rc = read_section(&f->debug, s, &debug, ".debug_frame");
+        rc = read_section(&f->debug, s, found, DEBUG_FRAME);
     f->memory += sizeof *f + (max - s->max);
     if (!rc && !f->search.n)
         rc = cfi_list_functions(f, false, s->max, s->err);
     if (!rc)
         rc = cfi_list_functions(f, true, s->max, s->err);
+    if (!rc && found[PACKED].sh_size && !s->packed)
+        read_packed(f, s, &found[PACKED]);
     return rc;
 }
 
@@ -256,6 +295,7 @@ void unwind_file_free(struct unwind_file *f)
     vec_free(&f->eh_entries);
     vec_free(&f->debug_entries);
     vec_free(&f->segments);
+    unwind_file_free(f->packed);
     mem_free(f);
 }
 

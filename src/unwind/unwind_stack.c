@@ -161,10 +161,10 @@ static bool column_value(struct walk *w, const struct cfi_row *row, const struct
 }
 
 /* Makes the registers those of the caller. UNWIND_ENDS: there is one. */
-static enum unwind_end by_row(struct walk *w, const struct cfi_row *row, const struct unwind_file *file)
+static enum unwind_end by_row(struct walk *w, const struct cfi_row *row)
 {
     struct unwind_task *t = w->t;
-    const struct cfi_section *s = row->of_debug ? &file->debug : &file->eh;
+    const struct cfi_section *s = row->section;
     uint64_t cfa, pc, values[UNWIND_REGISTERS], known = t->known;
     unsigned link = row->return_column;
     if (row->cfa_rule == CFI_REGISTER) {
@@ -269,7 +269,7 @@ static enum unwind_end step(struct walk *w, const struct unwind_frame *f, bool i
     if (!row->good)
         return by_pointer(w, innermost);
     *signal = row->signal;
-    return by_row(w, row, place.file);
+    return by_row(w, row);
 }
 
 size_t unwind_stack(struct unwind_cache *cache, struct unwind_task *t, struct unwind_frame *frames, size_t max,

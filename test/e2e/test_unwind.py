@@ -1,6 +1,7 @@
 """Stacks of programs without frame pointers: the shares of their functions, and their callers, beside what they measure
 themselves and beside perf record."""
 import csv
+import lzma
 import os
 import pathlib
 import re
@@ -48,6 +49,7 @@ class Unwind(Case):
         """Samples of the processes that run a file: lists of function names, the innermost first, and the error."""
         known = {str(pathlib.Path(p).resolve()): functions_of(p) for p in (TRUTH, TRUTH_LIBRARY)}
         known[str(pathlib.Path(TRUTH + "_stripped").resolve())] = functions_of(TRUTH)
+        known[str(self.dir / "packed")] = functions_of(TRUTH + "_bare")
 
         def function(mapping, pc):
             for start, size, text in known.get(mapping, []):
@@ -101,6 +103,23 @@ class Unwind(Case):
 
     def test_a_stripped_program_is_unwound_as_well(self):
         self.check(TRUTH + "_stripped")
+
+    def test_tables_that_are_packed(self):
+        """They are in .gnu_debugdata alone, as some distributions leave them; without that section few stacks reach main."""
+        program, debug = self.dir / "packed", self.dir / "debug"
+
+        def objcopy(*args):
+            subprocess.run(["objcopy", *map(str, args)], check=True)
+        objcopy("-S", TRUTH + "_bare", program)
+        trace, *_ = self.profile("-F", 499, "-g", "--dwarf", "--", program, 1)
+        stacks = self.stacks(trace, program)
+        self.assertGreater(len(stacks), 200)
+        self.assertLess(sum("main" in s for s, _ in stacks), 0.5 * len(stacks))
+        objcopy("--only-keep-debug", TRUTH + "_bare", debug)
+        debug.write_bytes(lzma.compress(debug.read_bytes()))
+        program.unlink()
+        objcopy("-S", "--add-section", f".gnu_debugdata={debug}", TRUTH + "_bare", program)
+        self.check(program)
 
     def named(self, trace):
         """{(function, innermost function, its line, the line in the function): samples} of where the program ran, by the names that

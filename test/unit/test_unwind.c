@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <link.h>
+#include <lzma.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,7 +88,7 @@ static void compare_row(const char *path, const struct unwind_file *file, Dwarf_
     size_t n;
     bool signal;
     cfi_row_find(&row, file, address, &work);
-    const struct cfi_section *s = row.of_debug ? &file->debug : &file->eh;
+    const struct cfi_section *s = row.section;
     WANT(row.good, "%s: no row at %#" PRIx64, path, address);
     WANT(dwarf_frame_info(frame, NULL, NULL, &signal) == row.return_column, "%s: another column at %#" PRIx64, path,
          address);
@@ -545,6 +546,94 @@ START_TEST(expressions_are_work)
 }
 END_TEST
 
+/* ---- tables that are packed ---- */
+
+/* An ELF file with a section `name` of `bytes`, and that of the names. */
+static size_t make_elf(uint8_t *to, const char *name, const void *bytes, size_t n)
+{
+    char names[32] = "";
+    size_t names_len = strlen(name) + 2, at = sizeof(Elf64_Ehdr) + 3 * sizeof(Elf64_Shdr);
+    strcpy(names + 1, name);
+    Elf64_Ehdr h = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+                    .e_machine = EM_X86_64,
+                    .e_shoff = sizeof h,
+                    .e_shentsize = sizeof(Elf64_Shdr),
+                    .e_shnum = 3,
+                    .e_shstrndx = 2};
+    Elf64_Shdr sections[3] = {{0},
+                              {.sh_name = 1, .sh_type = SHT_PROGBITS, .sh_offset = at, .sh_size = n},
+                              {.sh_type = SHT_STRTAB, .sh_offset = at + n, .sh_size = names_len}};
+    memcpy(to, &h, sizeof h);
+    memcpy(to + sizeof h, sections, sizeof sections);
+    memcpy(to + at, bytes, n);
+    memcpy(to + at + n, names, names_len);
+    return at + n + names_len;
+}
+
+static size_t pack(uint8_t *to, size_t room, const uint8_t *bytes, size_t n)
+{
+    size_t packed = 0;
+    ck_assert_int_eq(lzma_easy_buffer_encode(0, LZMA_CHECK_CRC32, NULL, bytes, n, to, &packed, room), LZMA_OK);
+    return packed;
+}
+
+/* A file whose .gnu_debugdata is one with `section`. */
+static size_t make_packed(uint8_t to[8192], const char *section, const void *bytes, size_t n)
+{
+    static uint8_t inner[1 << 21], packed[4096];
+    size_t inner_len = make_elf(inner, section, bytes, n);
+    return make_elf(to, ".gnu_debugdata", packed, pack(packed, sizeof packed, inner, inner_len));
+}
+
+START_TEST(packed_tables_are_read)
+{
+    struct made m;
+    struct unwind_file *f;
+    uint8_t image[8192];
+    uint64_t pc, sp;
+    make_table(&m, "", 0);
+    memset(m.bytes + 4, 0xff, 4); /* as .debug_frame has it: the mark of the common part, and where it is */
+    memset(m.bytes + 24, 0, 4);
+    size_t n = make_packed(image, ".debug_frame", m.bytes, m.n);
+    ck_assert_int_eq(unwind_file_image(&f, slice_of(image, n), UNWIND_FILE_BYTES, NULL), 0);
+    step_from(f, 0x1150, &pc, &sp);
+    ck_assert_uint_eq(pc, 0x1150);
+    ck_assert_uint_eq(sp, 0x7008);
+    ck_assert_uint_gt(unwind_file_memory(f), unwind_file_memory(f->packed));
+    unwind_file_free(f);
+    for (size_t i = 0; i < n; i++) { /* whatever is damaged, the file is read, or it is said why not */
+        struct error err = {0};
+        image[i] ^= 0x55;
+        if (unwind_file_image(&f, slice_of(image, n), UNWIND_FILE_BYTES, &err) == 0)
+            step_from(f, 0x1150, &pc, &sp);
+        ck_assert(f || err.text[0]);
+        unwind_file_free(f);
+        image[i] ^= 0x55;
+    }
+}
+END_TEST
+
+/* Two megabytes of zeros in some hundred bytes, and a file in a file in a file. */
+START_TEST(packed_tables_are_bounded)
+{
+    static uint8_t zeros[(1 << 21) - 4096];
+    struct unwind_file *f;
+    uint8_t image[8192], twice[8192];
+    size_t n = make_packed(image, ".debug_frame", zeros, sizeof zeros);
+    ck_assert_int_eq(unwind_file_image(&f, slice_of(image, n), 1 << 20, NULL), 0);
+    ck_assert_ptr_null(f->packed);
+    unwind_file_free(f);
+    ck_assert_int_eq(unwind_file_image(&f, slice_of(image, n), 1 << 24, NULL), 0);
+    ck_assert_ptr_nonnull(f->packed);
+    unwind_file_free(f);
+    n = make_packed(image, ".debug_frame", zeros, 64);
+    n = make_packed(twice, ".gnu_debugdata", image + sizeof(Elf64_Ehdr) + 3 * sizeof(Elf64_Shdr), n);
+    ck_assert_int_eq(unwind_file_image(&f, slice_of(twice, n), 1 << 24, NULL), 0);
+    ck_assert_ptr_null(f->packed);
+    unwind_file_free(f);
+}
+END_TEST
+
 /* ---- files that are cut ---- */
 
 START_TEST(cut_files_are_told)
@@ -589,6 +678,8 @@ Suite *unwind_suite(void)
     tcase_add_test(t, work_is_bounded);
     tcase_add_test(t, long_numbers_have_no_value);
     tcase_add_test(t, expressions_are_work);
+    tcase_add_test(t, packed_tables_are_read);
+    tcase_add_test(t, packed_tables_are_bounded);
     tcase_add_test(t, cut_files_are_told);
     suite_add_tcase(s, t);
     return s;
