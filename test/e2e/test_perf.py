@@ -15,18 +15,23 @@ BUSY = os.environ.get("BUSY", "build/dev/busy")
 WAITS = os.environ.get("WAITS", "build/dev/waits")
 PERF_PROGRESS = 992  # in TracePacket, ours
 
-# Without stacks: to take one may be a page fault, too, and has no sample.
+def has_tracepoint(name):
+    return any(os.path.exists(f"{root}/events/{name}/id") for root in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"))
+
+
+TRACEPOINTS = has_tracepoint("sched/sched_switch")
+FUTEX_CALLS = has_tracepoint("syscalls/sys_enter_futex")
+FAULTS = has_tracepoint("exceptions/page_fault_user")
+
+# Without stacks: to take one may be a page fault, too, and has no sample. The software counter is no exact number on every kernel:
+# that of some virtual machines adds 1 to 3 in 75,000 for which there is no sample and no hit of the tracepoints of page faults either,
+# and of which PERF_FORMAT_LOST says nothing. The tracepoint's own count is the number of its hits.
+FAULT = 'tracepoint { name: "exceptions/page_fault_user" }' if FAULTS else "counter: SW_PAGE_FAULTS"
 NUMBERED = """
 buffers { size_kb: 32768 }
 duration_ms: %d
-data_sources { config { name: "linux.perf" perf_event_config { timebase { counter: SW_PAGE_FAULTS period: 1 } } } }
-"""
-
-TRACEPOINTS = any(os.path.exists(f"{root}/events/sched/sched_switch/id") for root in
-                  ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"))
-
-FUTEX_CALLS = any(os.path.exists(f"{root}/events/syscalls/sys_enter_futex/id") for root in
-                  ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"))
+data_sources { config { name: "linux.perf" perf_event_config { timebase { FAULT period: 1 } %s } } }
+""".replace("FAULT", FAULT)
 
 
 def elf_build_id(path):
@@ -185,7 +190,7 @@ class Perf(PerfCase):
     def begin_counting(self, name, millis, more=""):
         """Each page fault is a sample that has its number on its cpu."""
         self.spawn("sh", "-c", "while :; do /bin/true; done")
-        text = NUMBERED % millis
+        text = NUMBERED % (millis, "")
         return self.perfetto("--txt", "-c", self.config(more + text), "-o", self.dir / name)
 
     def progress(self, trace):
@@ -197,15 +202,41 @@ class Perf(PerfCase):
         return list(found.values())
 
     def check_numbers(self, trace, until):
-        """No number is missing among the samples of a cpu up to that time, unless it is counted. Kernels of virtual machines
-        leave out a few, as they do switches (see test_probes.py); one chunk of samples that got lost would be a hundred."""
+        """No number is missing among the samples of a cpu up to that time, unless it is counted. (Where there is only the software
+        counter: but for a few; one chunk of samples that got lost would be a hundred.)"""
         lost = dict(self.query(trace, "select idx, value from stats where name = 'perf_cpu_lost_records'"))
         rows = self.query(trace, "select t.cpu, count(*), max(value) - min(value) + 1 from counter c join perf_counter_track t on "
                                  f"t.id = c.track_id where c.ts <= {until} group by 1")
         self.assertGreater(sum(int(r[1]) for r in rows), 1000)
         for cpu, samples, faults in rows:
-            left_out = 8 + int(samples) // 2000
+            left_out = 0 if FAULTS else 8 + int(samples) // 2000
             self.assertLessEqual(float(faults) - int(samples), int(lost.get(cpu, 0)) + left_out, f"cpu {cpu}: {rows} {lost}")
+
+    @unittest.skipUnless(FAULTS, "needs a mounted tracefs with exceptions/page_fault_user")
+    def test_what_is_lost_last_is_counted(self):
+        """A ring that was full when the last hit came: no record follows that could tell of the loss."""
+        pages = 20000
+        load = subprocess.Popen([sys.executable, "-c", f"import mmap\nm = mmap.mmap(-1, {pages} * 4096)\nm.madvise(15)\ninput()\n"
+                                 f"for i in range(0, {pages} * 4096, 4096): m[i] = 1\nprint(flush=True)\ninput()"],
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.procs.append(load)
+        trace = self.dir / "lost.pftrace"
+        text = (NUMBERED % (3000, "ring_buffer_pages: 1 ring_buffer_read_period_ms: 60000")).replace(
+            'page_fault_user"', f'page_fault_user" filter: "common_pid == {load.pid}"')
+        p = self.perfetto("--txt", "-c", self.config(text), "-o", trace)
+        wait_for(lambda: "session 1" in self.log(), what="the session")
+        time.sleep(1)
+        load.stdin.write("\n")
+        load.stdin.flush()
+        load.stdout.readline()
+        self.finish(p)
+        load.kill()
+        load.communicate()
+        lost = sum(int(v) for _, v in self.query(trace, "select idx, value from stats where name = 'perf_cpu_lost_records'"))
+        samples = int(self.query(trace, "select count(*) from perf_sample")[0][0])
+        self.assertGreater(samples, 10)
+        self.assertGreaterEqual(samples + lost, pages)
+        self.assertLess(samples + lost, pages + 1000)  # what the interpreter needs
 
     def cut(self, trace):
         """What the trace says of its sessions that did not end: [(whole until, ns missing or None)] on BOOTTIME."""

@@ -86,8 +86,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     config.user_frames = 1 + (data[0] >> 1 & 3);
     s->config = &config;
     s->shared = &shared;
-    s->layout = (struct perf_layout){
-        .callchain = data[0] & 8, .stack = data[0] & 16, .group = data[0] & 32, .regs_mask = perf_arch_regs.mask};
+    s->layout = (struct perf_layout){.callchain = data[0] & 8,
+                                     .stack = data[0] & 16,
+                                     .group = data[0] & 32,
+                                     .lost = data[0] & 64,
+                                     .regs_mask = perf_arch_regs.mask};
     s->packets.config = &config;
     s->packets.sink.write = check;
     s->scope.config = &config.scope;

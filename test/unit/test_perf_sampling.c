@@ -252,7 +252,7 @@ START_TEST(a_ring_is_read_round_its_end)
         ck_assert_int_eq(x.kind, PERF_KIND_SAMPLE);
         ck_assert_int_eq(x.pid, 7);
         ck_assert_uint_eq(x.time, 1000);
-        ck_assert_uint_eq(perf_record_u64(x.counts, 0), 42);
+        ck_assert_uint_eq(perf_record_count(&x, 0), 42);
         ck_assert_uint_eq(x.n_chain, 2);
         ck_assert_uint_eq(perf_record_u64(x.chain, 1), 0x1234);
     }

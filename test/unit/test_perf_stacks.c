@@ -297,6 +297,39 @@ START_TEST(followers_are_counted_with_each_sample)
 }
 END_TEST
 
+/* {value, lost} of one event, and {n, {value, lost} …} of a group. */
+START_TEST(counts_have_losses_between_them)
+{
+    struct made_record m;
+    struct perf_record x;
+    for (int group = 0; group < 2; group++) {
+        struct perf_layout layout = {.lost = true, .group = group};
+        begin(&m, RECORD_SAMPLE, MISC_USER);
+        put_u32(&m, 7);
+        put_u32(&m, 8);
+        put_u64(&m, 1000);
+        if (group)
+            put_u64(&m, 2);
+        for (uint64_t i = 0; i < 2U * (1U + (unsigned)group); i++)
+            put_u64(&m, 40 + i);
+        perf_record_read(&x, made(&m), &layout);
+        ck_assert_int_eq(x.kind, PERF_KIND_SAMPLE);
+        ck_assert_uint_eq(x.n_counts, 1 + (unsigned)group);
+        ck_assert_uint_eq(perf_record_count(&x, 0), 40);
+        if (group)
+            ck_assert_uint_eq(perf_record_count(&x, 1), 42);
+        perf_record_read(&x, slice_of(m.bytes, m.n - 8), &layout);
+        ck_assert_int_eq(x.kind, PERF_KIND_BROKEN);
+    }
+    begin(&m, RECORD_SAMPLE, MISC_USER);
+    put_u64(&m, 0);
+    put_u64(&m, 0);
+    put_u64(&m, UINT64_C(1) << 63); /* twice that is nothing */
+    perf_record_read(&x, made(&m), &(struct perf_layout){.lost = true, .group = true});
+    ck_assert_int_eq(x.kind, PERF_KIND_BROKEN);
+}
+END_TEST
+
 Suite *perf_stacks_suite(void);
 Suite *perf_stacks_suite(void)
 {
@@ -304,6 +337,7 @@ Suite *perf_stacks_suite(void)
     TCase *t = tcase_create("perf_stacks");
 #if defined(__x86_64__)
     tcase_add_test(t, a_copied_stack_is_unwound_by_tables);
+    tcase_add_test(t, counts_have_losses_between_them);
     tcase_add_test(t, a_sample_waits_for_its_files);
     tcase_add_test(t, a_process_that_has_ended_keeps_its_stack);
 #endif

@@ -135,6 +135,7 @@ int perf_attr_make(struct perf_event_attr *a, const struct perf_config *c, struc
             a->sample_freq = c->frequency;
         else
             a->sample_period = c->period;
+        a->read_format |= PERF_FORMAT_LOST;
         if (c->stacks)
             set_stacks(a, c);
     }
@@ -144,6 +145,7 @@ int perf_attr_make(struct perf_event_attr *a, const struct perf_config *c, struc
 struct perf_layout perf_attr_layout(const struct perf_event_attr *a)
 {
     return (struct perf_layout){.group = a->read_format & PERF_FORMAT_GROUP,
+                                .lost = a->read_format & PERF_FORMAT_LOST,
                                 .callchain = a->sample_type & PERF_SAMPLE_CALLCHAIN,
                                 .stack = a->sample_type & PERF_SAMPLE_STACK_USER,
                                 .regs_mask = a->sample_regs_user};

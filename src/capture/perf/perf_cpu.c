@@ -178,6 +178,16 @@ static int open_cpu(struct perf_cpu *p, uint32_t cpu, const struct perf_config *
     return rc;
 }
 
+/* Kernels before 6.0 do not know PERF_FORMAT_LOST. */
+static void leave_out_unknown(struct perf_event_attr *leader, uint32_t cpu)
+{
+    int fd = open_event(leader, cpu, -1);
+    if (fd >= 0)
+        close(fd);
+    else if (errno == EINVAL)
+        leader->read_format &= ~(uint64_t)PERF_FORMAT_LOST;
+}
+
 int perf_cpus_open(perf_cpu_list *cpus, struct perf_config *c, struct perf_layout *layout, struct error *left_out,
                    struct error *err)
 {
@@ -188,6 +198,8 @@ int perf_cpus_open(perf_cpu_list *cpus, struct perf_config *c, struct perf_layou
         rc = perf_attr_make(&attrs[i + 1], c, &c->followers[i], false, err);
     if (!rc)
         rc = cpus_wanted(c, &wanted, err);
+    if (!rc)
+        leave_out_unknown(&attrs[0], wanted.p[0]);
     *layout = perf_attr_layout(&attrs[0]);
     for (size_t i = 0; !rc && i < wanted.n; i++) {
         struct perf_cpu cpu;
@@ -236,6 +248,15 @@ uint64_t perf_cpu_tail(const struct perf_cpu *p)
 void perf_cpu_set_tail(struct perf_cpu *p, uint64_t tail)
 {
     __atomic_store_n(&p->map->data_tail, tail, __ATOMIC_RELEASE);
+}
+
+uint64_t perf_cpu_lost(const struct perf_cpu *p, const struct perf_layout *layout)
+{
+    uint64_t values[2 * (PERF_MAX_FOLLOWERS + 1) + 1];
+    ssize_t n = layout->lost ? read(p->leader, values, sizeof values) : 0;
+    size_t at = layout->group ? 2 : 1; /* behind the leader's count */
+    uint64_t lost = n >= (ssize_t)((at + 1) * sizeof *values) ? values[at] : 0;
+    return lost > p->lost_told ? lost - p->lost_told : 0;
 }
 
 unsigned perf_cpu_read(const struct perf_cpu *p, uint64_t counts[PERF_MAX_FOLLOWERS + 1])

@@ -154,7 +154,7 @@ static void put_sample(struct pb_writer *w, uint32_t cpu, const struct perf_reco
     pb_put_varint(w, PERF_SAMPLE_TID, (uint32_t)r->tid);
     pb_put_varint(w, PERF_SAMPLE_CPU_MODE, r->mode);
     for (uint32_t i = 0; i < r->n_counts; i++)
-        pb_put_varint(w, i ? PERF_SAMPLE_FOLLOWER_COUNTS : PERF_SAMPLE_TIMEBASE_COUNT, perf_record_u64(r->counts, i));
+        pb_put_varint(w, i ? PERF_SAMPLE_FOLLOWER_COUNTS : PERF_SAMPLE_TIMEBASE_COUNT, perf_record_count(r, i));
 }
 
 void perf_packets_stack(struct perf_packets *p, uint32_t cpu, const struct perf_record *r, const uint32_t *frames,

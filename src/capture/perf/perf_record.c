@@ -74,7 +74,9 @@ static void read_sample(struct perf_record *o, struct reader *r, const struct pe
     o->tid = (int32_t)u32(r);
     o->time = u64(r);
     uint64_t n_counts = layout->group ? u64(r) : 1;
-    o->counts = numbers(r, n_counts);
+    o->count_words = layout->lost ? 2 : 1;
+    r->bad |= n_counts > UINT16_MAX;
+    o->counts = numbers(r, n_counts * o->count_words);
     o->n_counts = (uint32_t)n_counts;
     if (layout->callchain) {
         o->n_chain = u64(r);

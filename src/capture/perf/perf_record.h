@@ -10,6 +10,7 @@
 /* What the samples of an event hold beside TID, TIME and READ. */
 struct perf_layout {
     bool group;         /* READ has the format GROUP */
+    bool lost;          /* … and LOST: behind each count, how many records of its event had no room in the ring */
     bool callchain;     /* PERF_SAMPLE_CALLCHAIN */
     bool stack;         /* PERF_SAMPLE_REGS_USER and STACK_USER */
     uint64_t regs_mask; /* sample_regs_user */
@@ -47,8 +48,8 @@ struct perf_record {
     enum perf_mode mode;
     int32_t pid, tid, parent, parent_tid;
     uint64_t time;
-    const uint8_t *counts; /* the leader's, then the followers' */
-    uint32_t n_counts;
+    const uint8_t *counts;          /* the leader's, then the followers' */
+    uint32_t n_counts, count_words; /* u64 from one to the next */
     const uint8_t *chain;
     uint64_t n_chain;
     uint64_t abi; /* of the registers; 0: there are none */
@@ -61,12 +62,17 @@ struct perf_record {
     struct slice path;
 };
 
-/* Value `i` of `counts`, `chain` or `regs`. */
+/* Value `i` of `chain` or `regs`. */
 static inline uint64_t perf_record_u64(const uint8_t *p, uint64_t i)
 {
     uint64_t v;
     memcpy(&v, p + i * 8, 8);
     return v;
+}
+
+static inline uint64_t perf_record_count(const struct perf_record *r, uint32_t i)
+{
+    return perf_record_u64(r->counts, (uint64_t)i * r->count_words);
 }
 
 /* A quick look: the record is one of a map, a fork or a name. */

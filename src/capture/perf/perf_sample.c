@@ -134,6 +134,8 @@ bool perf_sampler_take(struct perf_sampler *s, uint32_t cpu, struct slice record
         perf_packets_lost(&s->packets, cpu, probes_boot_ns(), r.lost);
     else if (r.kind == PERF_KIND_BROKEN)
         perf_packets_lost(&s->packets, cpu, probes_boot_ns(), 1); /* it may have been a sample */
+    if (r.kind == PERF_KIND_LOST)
+        s->lost_told += r.lost;
     return r.kind == PERF_KIND_SAMPLE;
 }
 

@@ -31,6 +31,7 @@ struct perf_sampler {
     struct perf_names names;
     struct perf_scope scope;
     struct perf_queue queue;
+    uint64_t lost_told;  /* what the kernel's records of losses add up to */
     uint64_t read_until; /* BOOTTIME: what was taken before has been read out of the rings */
     uint32_t generation; /* of the numbers of mappings */
     struct perf_user_stack user;
