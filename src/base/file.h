@@ -28,6 +28,10 @@ ssize_t file_write(int fd, const void *buf, size_t len);
 /* Writes everything, restarting on EINTR and short writes. */
 int file_write_all(int fd, const void *buf, size_t len, struct error *err);
 
+/* Opens what a path leads to for reading, when it is a regular file: to open a device may do something (a watchdog, a
+ * tape), and so may a FIFO. For paths that come from others. -1: errno says why; ENOTSUP: it is no regular file. */
+int file_open_regular(const char *path);
+
 struct mapped_file {
     struct slice bytes; /* p is NULL for an empty file */
     void *map;

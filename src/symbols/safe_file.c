@@ -1,8 +1,9 @@
 /* Opens files and looks at who could have written them. */
 #include "symbols/safe_file.h"
 
+#include "base/file.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,28 +56,17 @@ static bool is_ours(const char *path, int fd)
            opened.st_ino == there.st_ino;
 }
 
-/* Names come out of recordings and of other files. To open a device may do something (a watchdog, a tape), and so may a
- * FIFO: what stands there is looked at first, and only that is opened. */
+/* Names come out of recordings and of other files. */
 enum safe_file safe_file_open(const char *path, bool trusted, int *fd)
 {
-    char again[40];
-    struct stat st;
+    *fd = file_open_regular(path);
+    if (*fd < 0)
+        return errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG ? SAFE_FILE_MISSING
+               : errno == ENOTSUP                                           ? SAFE_FILE_NOT_REGULAR
+                                                                            : SAFE_FILE_UNREADABLE;
+    if (!trusted || is_ours(path, *fd))
+        return SAFE_FILE_OPEN;
+    close(*fd);
     *fd = -1;
-    int place = open(path, O_PATH | O_CLOEXEC);
-    if (place < 0)
-        return errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG ? SAFE_FILE_MISSING : SAFE_FILE_UNREADABLE;
-    enum safe_file result = fstat(place, &st) != 0 ? SAFE_FILE_UNREADABLE
-                            : !S_ISREG(st.st_mode) ? SAFE_FILE_NOT_REGULAR
-                                                   : SAFE_FILE_OPEN;
-    snprintf(again, sizeof again, "/proc/self/fd/%d", place);
-    if (result == SAFE_FILE_OPEN && (*fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) < 0)
-        result = SAFE_FILE_UNREADABLE;
-    if (result == SAFE_FILE_OPEN && trusted && !is_ours(path, *fd))
-        result = SAFE_FILE_UNTRUSTED;
-    close(place);
-    if (result != SAFE_FILE_OPEN && *fd >= 0) {
-        close(*fd);
-        *fd = -1;
-    }
-    return result;
+    return SAFE_FILE_UNTRUSTED;
 }

@@ -331,6 +331,16 @@ class Perf(PerfCase):
             self.assertAlmostEqual(100 * rows[f][0] / busy, truth[f], delta=10, msg=out)
         self.assertGreater(rows["main"][1], 0.9 * busy)  # with what it calls
 
+    def test_profile_says_what_is_wrong(self):
+        for args, why in ((["-p", "x"], "--pid"), (["-p", 2 ** 30], "no such process"), (["-F", "0"], "--frequency"),
+                          (["--rows", "0"], "--rows"), (["x"], "unexpected")):
+            self.assertIn(why, self.run_profile(*args, code=1)[1])
+        sleeper = self.spawn("sleep", 60)
+        time.sleep(0.2)
+        out, err = self.run_profile("-p", sleeper.pid, "-t", "1s", "-o", self.dir / "profile.pftrace")
+        self.assertEqual(out, "")
+        self.assertIn("nothing of what was to be sampled ran on a processor; --off-cpu", err)
+
     @unittest.skipUnless(TRACEPOINTS, "needs a mounted tracefs")
     def test_profile_without_daemons(self):
         """It starts its own; off-cpu samples are no time, and not in the table."""
@@ -341,8 +351,6 @@ class Perf(PerfCase):
         self.assertNotIn("__traceiter_sched_switch", out)
         self.assertEqual({r[0] for r in self.query(trace, "select distinct name from perf_counter_track")},
                          {"cpu-clock", "sched/sched_switch", "sched/sched_waking"})
-        for args, why in ((["-p", "x"], "--pid"), (["-F", "0"], "--frequency"), (["--rows", "0"], "--rows"), (["x"], "unexpected")):
-            self.assertIn(why, self.run_profile(*args, code=1)[1])
 
     def matched_waits(self, trace, out):
         """By kind, for each wait that the program tells of: how long it took, and for how long the trace has the thread off

@@ -3,6 +3,8 @@
 #include "ck_slice.h"
 #include "perf_records.h"
 
+#include "capture/record/profile_top.h"
+
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -330,6 +332,69 @@ START_TEST(counts_have_losses_between_them)
 }
 END_TEST
 
+/* ---- the table of profile ---- */
+
+static void put_string(struct pb_writer *w, uint64_t iid, const char *text)
+{
+    size_t m = pb_begin(w, INTERNED_DATA_FUNCTION_NAMES);
+    pb_put_varint(w, INTERNED_STRING_IID, iid);
+    pb_put_str(w, INTERNED_STRING_STR, text);
+    pb_end(w, m);
+    m = pb_begin(w, INTERNED_DATA_FRAMES);
+    pb_put_varint(w, FRAME_IID, iid);
+    pb_put_varint(w, FRAME_FUNCTION_NAME_ID, iid);
+    pb_end(w, m);
+    m = pb_begin(w, INTERNED_DATA_CALLSTACKS);
+    pb_put_varint(w, CALLSTACK_IID, iid);
+    pb_put_varint(w, CALLSTACK_FRAME_IDS, iid);
+    pb_end(w, m);
+}
+
+static void put_sample_of(struct pb_writer *w, uint64_t stack)
+{
+    size_t packet = pb_begin(w, TRACE_PACKET);
+    pb_put_varint(w, TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, 1);
+    size_t sample = pb_begin(w, TRACE_PACKET_PERF_SAMPLE);
+    pb_put_varint(w, PERF_SAMPLE_TID, 5);
+    pb_put_varint(w, PERF_SAMPLE_CALLSTACK_IID, stack);
+    pb_end(w, sample);
+    pb_end(w, packet);
+}
+
+/* Functions of C++ and Rust as their source has them; what is no such name stays, and nothing of it reaches the
+ * terminal as a command. */
+START_TEST(the_table_has_readable_names)
+{
+    static const char *const names[] = {"_ZN3foo3barEv", "_ZN4core3fmt3pad17h0123456789abcdefE", "_Zno", "\033[2Jhot"};
+    struct pb_writer w = {0};
+    struct profile_counts counts = {0};
+    char trace[] = "/tmp/mrd-top-XXXXXX", *text = NULL;
+    size_t len, packet = pb_begin(&w, TRACE_PACKET);
+    pb_put_varint(&w, TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, 1);
+    pb_put_varint(&w, TRACE_PACKET_SEQUENCE_FLAGS, 1);
+    size_t interned = pb_begin(&w, TRACE_PACKET_INTERNED_DATA);
+    for (uint64_t i = 0; i < 4; i++)
+        put_string(&w, i + 1, names[i]);
+    pb_end(&w, interned);
+    pb_end(&w, packet);
+    for (uint64_t i = 0; i < 4; i++)
+        for (uint64_t n = 0; n < 4 - i; n++)
+            put_sample_of(&w, i + 1);
+    int fd = mkstemp(trace);
+    ck_assert_int_eq(write(fd, w.p, w.n), (ssize_t)w.n);
+    close(fd);
+    FILE *to = open_memstream(&text, &len);
+    ck_assert_int_eq(profile_top(trace, 10, false, to, &counts, NULL), 0);
+    fclose(to);
+    ck_assert_uint_eq(counts.samples, 10);
+    ck_assert_str_eq(
+        text, "   self  function\n  40.0%  foo::bar()\n  30.0%  core::fmt::pad\n  20.0%  _Zno\n  10.0%  ?[2Jhot\n");
+    free(text);
+    unlink(trace);
+    pb_writer_free(&w);
+}
+END_TEST
+
 Suite *perf_stacks_suite(void);
 Suite *perf_stacks_suite(void)
 {
@@ -338,6 +403,7 @@ Suite *perf_stacks_suite(void)
 #if defined(__x86_64__)
     tcase_add_test(t, a_copied_stack_is_unwound_by_tables);
     tcase_add_test(t, counts_have_losses_between_them);
+    tcase_add_test(t, the_table_has_readable_names);
     tcase_add_test(t, a_sample_waits_for_its_files);
     tcase_add_test(t, a_process_that_has_ended_keeps_its_stack);
 #endif

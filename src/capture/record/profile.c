@@ -4,6 +4,8 @@
 #include "capture/record/record_run.h"
 #include "wire/pb_writer.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -125,6 +127,8 @@ static const char *check_flags(const struct profile_flags *f)
         long pid = strtol(f->pids.p[i], &end, 10);
         if (end == f->pids.p[i] || *end || pid <= 0 || pid > INT32_MAX)
             return "--pid: use the number of a process";
+        if (!f->machines.n && kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+            return "--pid: there is no such process on this machine";
     }
     const char *machines = record_check_machines(&f->machines, f->no_host);
     return machines ? machines
@@ -148,6 +152,9 @@ static void show(const struct record *r, const struct profile_flags *f)
             "profile: %llu samples of running threads, %llu of idle processors; %llu without a stack, %llu lost\n",
             (unsigned long long)n.samples, (unsigned long long)n.idle, (unsigned long long)n.skipped,
             (unsigned long long)n.lost);
+    if (!n.samples && !n.skipped && !n.lost)
+        fprintf(stderr, "profile: nothing of what was to be sampled ran on a processor%s\n",
+                f->off_cpu ? "" : "; --off-cpu records why threads wait");
     if (!r->shared && !r->no_host)
         fprintf(stderr, "profile: overhead: traced_perf used %llu ms of processor time\n",
                 (unsigned long long)r->perf_ms);

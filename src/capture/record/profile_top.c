@@ -9,14 +9,15 @@
 #include "base/vec.h"
 #include "capture/common/perf_elf.h"
 #include "capture/record/elf_names.h"
+#include "demangle/demangle.h"
 #include "wire/fields.h"
 #include "wire/packet_file.h"
 #include "wire/pb_cursor.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+enum { SHOWN_NAME_BYTES = 400, READABLE_BYTES = 4096 };
 enum { STATE_CLEARED = 1 }; /* TracePacket.sequence_flags */
 
 /* What interned messages are about; the numbers of strings are shared. */
@@ -170,16 +171,18 @@ static bool same_build(const struct top *t, const struct mapping *m, int fd)
     return perf_elf_read(&e, fd) && want.len && slice_eq(slice_of(e.build_id, e.build_id_len), want);
 }
 
-/* Opens the mapping's file when it is still the one that ran. */
+/* Opens the mapping's file when it is still the one that ran. Whoever ran it may have put anything in its place. */
 static void open_names(struct top *t, struct mapping *m)
 {
     struct error err = {0};
+    char same[40];
     const char *path = strpool_cstr(&t->strings, m->path);
     m->opened = true;
-    int fd = path && *path == '/' ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+    int fd = path && *path == '/' ? file_open_regular(path) : -1;
     if (fd < 0)
         return;
-    if (same_build(t, m, fd) && mapped_file_open(&m->file, path, &err) == 0)
+    snprintf(same, sizeof same, "/proc/self/fd/%d", fd);
+    if (same_build(t, m, fd) && mapped_file_open(&m->file, same, &err) == 0)
         t->failed |= !elf_names_read(&m->names, m->file.bytes);
     close(fd);
 }
@@ -187,6 +190,7 @@ static void open_names(struct top *t, struct mapping *m)
 /* "name\tfile" of a frame. */
 static strid function_of(struct top *t, struct frame *x)
 {
+    char readable[READABLE_BYTES];
     struct mapping *m = x->mapping < t->mappings.n ? &t->mappings.p[x->mapping] : NULL;
     struct slice name = strpool_view(&t->strings, x->name);
     if (x->function)
@@ -197,9 +201,13 @@ static strid function_of(struct top *t, struct frame *x)
         name = elf_names_find(&m->names, x->rel_pc);
     const char *path = m && m->path ? strpool_cstr(&t->strings, m->path) : "", *slash = strrchr(path, '/');
     const char *file = slash ? slash + 1 : path;
+    size_t n = demangle(name, false, readable, sizeof readable);
+    if (n)
+        name = slice_of(readable, n);
     if (name.len)
         x->function =
-            strpool_printf(&t->strings, "%.*s\t%s", (int)(name.len < 400 ? name.len : 400), (const char *)name.p, file);
+            strpool_printf(&t->strings, "%.*s\t%s", (int)(name.len < SHOWN_NAME_BYTES ? name.len : SHOWN_NAME_BYTES),
+                           (const char *)name.p, file);
     else
         x->function = strpool_printf(&t->strings, "(no name)\t%s", file);
     return x->function;
@@ -308,7 +316,8 @@ static void print(struct top *t, unsigned rows, bool callers, FILE *to)
     double all = t->counts.samples ? (double)t->counts.samples : 1;
     if (t->functions.n)
         qsort(t->functions.p, t->functions.n, sizeof *t->functions.p, by_self);
-    fprintf(to, callers ? "   self   total  function\n" : "   self  function\n");
+    if (t->functions.n)
+        fprintf(to, callers ? "   self   total  function\n" : "   self  function\n");
     for (size_t i = 0; i < t->functions.n && i < rows && (callers || t->functions.p[i].self); i++) {
         const struct function *f = &t->functions.p[i];
         const char *text = strpool_cstr(&t->strings, f->text), *tab = strrchr(text, '\t');
