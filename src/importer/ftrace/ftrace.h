@@ -35,6 +35,8 @@ struct ftrace_now {
     uint32_t cpu, utid, id;
     int32_t pid;
     struct slice payload;
+    uint32_t
+        call_args; /* sys_enter whose payload is the number and, from here to its end, the args; 0: look for them */
 };
 void ftrace_event_now(struct machine_ctx *m, const struct ftrace_now *now);
 /* Do events of a kind (a field of FtraceEvent) happen at another time than theirs? Then they are to go through packets.

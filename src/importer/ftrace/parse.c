@@ -128,7 +128,8 @@ void ftrace_event_now(struct machine_ctx *m, const struct ftrace_now *now)
                              .id = now->id,
                              .payload = now->payload,
                              .gen = UINT32_MAX,
-                             .line_thread = now->utid + 1};
+                             .line_thread = now->utid + 1,
+                             .call_args = now->call_args};
     if (c && !dropped(f, now->ts))
         parse_one(&e, c, 0, now->ts, 0);
 }

@@ -111,16 +111,12 @@ static void set_args(struct syscalls *s, struct open_call *c, uint32_t len)
     c->slice = 0;
 }
 
-void syscalls_enter(const struct ftrace_event *e)
+/* The number of a call; keeps its args. */
+static uint32_t read_call(struct slice payload, struct open_call *c)
 {
-    struct syscalls *s = e->f->syscalls;
-    struct pb_cursor cursor = pb_cursor(e->payload);
+    struct pb_cursor cursor = pb_cursor(payload);
     struct pb_field f;
-    uint32_t number = 0, utid = event_utid(e), len = 0;
-    struct open_call *c = open_call(s, utid);
-    if (!c)
-        return;
-    set_args(s, c, c->len);
+    uint32_t number = 0, len = 0;
     const uint8_t *from = cursor.p, *to = from; /* args that stand beside each other, not copied yet */
     for (const uint8_t *at = cursor.p; pb_next(&cursor, &f); at = cursor.p) {
         if (f.id == FTRACE_SYS_ENTER_ID)
@@ -138,6 +134,31 @@ void syscalls_enter(const struct ftrace_event *e)
     memcpy(c->bytes + len, from, (size_t)(to - from));
     len += (uint32_t)(to - from);
     c->len = (uint8_t)len;
+    return number;
+}
+
+/* The same of a payload whose order is known. */
+static uint32_t read_known_call(const struct ftrace_event *e, struct open_call *c)
+{
+    const uint8_t *p = e->payload.p + 1 /* the number's tag */, *args = e->payload.p + e->call_args;
+    size_t len = e->payload.len - e->call_args;
+    uint64_t number;
+    if (len > KEPT_BYTES - RET_BYTES || !pb_varint(&p, args, &number))
+        return read_call(e->payload, c);
+    memcpy(c->bytes, args, len);
+    c->len = (uint8_t)len;
+    return (uint32_t)number;
+}
+
+void syscalls_enter(const struct ftrace_event *e)
+{
+    struct syscalls *s = e->f->syscalls;
+    uint32_t utid = event_utid(e);
+    struct open_call *c = open_call(s, utid);
+    if (!c)
+        return;
+    set_args(s, c, c->len);
+    uint32_t number = e->call_args ? read_known_call(e, c) : read_call(e->payload, c);
     strid name = call_name(s, number);
     if (!name)
         return;

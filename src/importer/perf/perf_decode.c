@@ -3,6 +3,9 @@
 
 enum { HEADER = 8, WORD = 8 };
 
+/* What is read of the parts that follow RAW. */
+#define BEHIND_RAW ((uint64_t)(PERF_BRANCH_STACK | PERF_REGS_USER | PERF_STACK_USER | PERF_CGROUP))
+
 void perf_layout_of(struct perf_attr *a)
 {
     struct perf_layout *l = &a->layout;
@@ -101,10 +104,32 @@ bool perf_sample_time(const struct perf_file *f, const struct perf_attr *a, cons
     return true;
 }
 
+/* The parts of other lengths. */
+static inline bool read_more(const struct perf_file *f, const struct perf_attr *a, const struct perf_record *r,
+                             struct perf_sample_record *s)
+{
+    uint64_t t = a->sample_type;
+    struct dat_cursor c =
+        perf_cursor(f, slice_of(r->bytes.p + a->layout.sample.size, r->bytes.len - a->layout.sample.size));
+    if (t & PERF_READ)
+        s->read = dat_bytes(&c, read_size(a->read_format, c));
+    if (t & PERF_CALLCHAIN)
+        s->callchain = many(&c, dat_u64(&c), WORD);
+    if (t & PERF_RAW) {
+        uint32_t size = dat_u32(&c);
+        c.bad |= size > (size_t)(c.end - c.p);
+        s->raw = slice_of(c.p, c.bad ? 0 : size);
+        c.p += s->raw.len;
+    }
+    if (__builtin_expect((t & BEHIND_RAW) != 0, 0))
+        read_rest(a, &c, s);
+    return !c.bad;
+}
+
 bool perf_sample_read(const struct perf_file *f, const struct perf_attr *a, const struct perf_record *r,
                       struct perf_sample_record *s)
 {
-    const uint64_t rest = PERF_BRANCH_STACK | PERF_REGS_USER | PERF_STACK_USER | PERF_CGROUP;
+    const uint64_t more = PERF_READ | PERF_CALLCHAIN | BEHIND_RAW;
     const struct perf_layout *l = &a->layout;
     const uint8_t *p = r->bytes.p;
     uint64_t t = a->sample_type;
@@ -126,16 +151,7 @@ bool perf_sample_read(const struct perf_file *f, const struct perf_attr *a, cons
     s->period = s->has_period ? perf_load64(f, p + l->sample.period) : 0;
     s->has_cgroup = false;
     s->read = s->callchain = s->raw = s->regs = s->stack = slice_of(NULL, 0);
-    struct dat_cursor c = perf_cursor(f, slice_of(p + l->sample.size, r->bytes.len - l->sample.size));
-    if (t & PERF_READ)
-        s->read = dat_bytes(&c, read_size(a->read_format, c));
-    if (t & PERF_CALLCHAIN)
-        s->callchain = many(&c, dat_u64(&c), WORD);
-    if (t & PERF_RAW)
-        s->raw = dat_bytes(&c, dat_u32(&c));
-    if (__builtin_expect((t & rest) != 0, 0))
-        read_rest(a, &c, s);
-    return !c.bad;
+    return (t & (more | PERF_RAW)) == 0 || read_more(f, a, r, s);
 }
 
 void perf_trailer_read(const struct perf_file *f, const struct perf_attr *a, const struct perf_record *r,

@@ -11,13 +11,6 @@ enum {
     SECTION_BYTES = 16,
 };
 
-struct dat_cursor perf_cursor(const struct perf_file *f, struct slice bytes)
-{
-    static const uint8_t nothing[1];
-    const uint8_t *p = bytes.p ? bytes.p : nothing;
-    return (struct dat_cursor){p, p + bytes.len, f->big, false};
-}
-
 /* A part of the file; what is not there is cut off. */
 static struct slice section(struct perf_file *f, uint64_t offset, uint64_t size)
 {

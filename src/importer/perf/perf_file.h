@@ -100,6 +100,10 @@ struct perf_layout {
     } trailer; /* size 0: records have none */
 };
 
+/* What is to be done about a sample's kernel event when the file is walked; otherwise it waits for the sample's turn.
+ */
+enum perf_kernel_event { PERF_EVENT_WAITS, PERF_EVENT_IN_PACKETS, PERF_EVENT_SWITCH };
+
 struct perf_attr {
     uint32_t type;
     uint64_t config, period, sample_type, read_format, flags;
@@ -107,6 +111,7 @@ struct perf_attr {
     int32_t clockid;
     struct slice name; /* empty: nothing says */
     bool has_ids;
+    uint8_t kernel_event; /* enum perf_kernel_event */
     struct perf_layout layout;
 };
 
@@ -206,9 +211,14 @@ static inline uint64_t perf_load64(const struct perf_file *f, const uint8_t *p)
     return f->big ? __builtin_bswap64(v) : v;
 }
 
+static inline struct dat_cursor perf_cursor(const struct perf_file *f, struct slice bytes)
+{
+    static const uint8_t nothing[1];
+    const uint8_t *p = bytes.p ? bytes.p : nothing;
+    return (struct dat_cursor){p, p + bytes.len, f->big, false};
+}
 /* A cursor over the body of a record. */
 struct dat_cursor perf_body(const struct perf_file *f, const struct perf_record *r);
-struct dat_cursor perf_cursor(const struct perf_file *f, struct slice bytes);
 
 static inline bool perf_flag(const struct perf_attr *a, unsigned bit)
 {

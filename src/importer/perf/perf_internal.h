@@ -14,6 +14,7 @@ enum {
     PERF_KNOWN_FRAMES = 4096,
     PERF_KNOWN_SITES = 4096,
     PERF_KNOWN_STACKS = 1024,
+    PERF_KNOWN_ADDRESSES = 256,
     PERF_KNOWN_COUNTERS = 256
 };
 
@@ -57,6 +58,14 @@ struct perf_known_stack {
     struct slice chain;
     uint32_t pid, version, callsite, dummies; /* dummies: frames in no known file */
     uint8_t mode;
+};
+
+/* An address without callers whose callsite was looked for. Stale as frames are. */
+struct perf_known_address {
+    uint64_t ip;
+    uint32_t pid, version, site;
+    uint8_t mode;
+    bool dummy;
 };
 
 /* Code that the kernel made (of BPF programs, trampolines). Its mapping is made when a stack goes through it. */
@@ -125,6 +134,7 @@ struct perf_import {
     struct perf_known_frame known_frames[PERF_KNOWN_FRAMES]; /* by a hash of their address */
     struct perf_known_site known_sites[PERF_KNOWN_SITES];    /* by a hash of parent and frame */
     struct perf_known_stack known_stacks[PERF_KNOWN_STACKS]; /* by a hash of the chain */
+    struct perf_known_address known_addresses[PERF_KNOWN_ADDRESSES];
     VEC(struct perf_symbol)
     symbols;
     struct u64map cgroups;   /* id -> strid of its path */

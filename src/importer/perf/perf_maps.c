@@ -6,9 +6,9 @@ enum { MAX_INHERITED = 1 << 20 };
 struct perf_space *perf_space_of(struct perf_spaces *s, uint32_t pid)
 {
     bool added;
-    size_t near = pid % PERF_RECENT_SPACES;
-    if (s->recent[near].at && s->recent[near].pid == pid)
-        return &s->list.p[s->recent[near].at - 1];
+    struct perf_space *near = perf_space_near(s, pid);
+    if (near)
+        return near;
     uint64_t *slot = u64map_put(&s->by_pid, pid, &added);
     if (!slot)
         return NULL;
@@ -21,8 +21,8 @@ struct perf_space *perf_space_of(struct perf_spaces *s, uint32_t pid)
         }
         fresh->dummy = UINT32_MAX;
     }
-    s->recent[near].pid = pid;
-    s->recent[near].at = (uint32_t)*slot + 1;
+    s->recent[pid % PERF_RECENT_SPACES].pid = pid;
+    s->recent[pid % PERF_RECENT_SPACES].at = (uint32_t)*slot + 1;
     return &s->list.p[*slot];
 }
 

@@ -33,6 +33,13 @@ struct perf_spaces {
     } recent[PERF_RECENT_SPACES];
 };
 
+/* The space of a process that was looked up lately; NULL for others. */
+static inline struct perf_space *perf_space_near(const struct perf_spaces *s, uint32_t pid)
+{
+    size_t near = pid % PERF_RECENT_SPACES;
+    return s->recent[near].at && s->recent[near].pid == pid ? &s->list.p[s->recent[near].at - 1] : NULL;
+}
+
 /* The space of a process; NULL when out of memory. Lasts until the next call. */
 struct perf_space *perf_space_of(struct perf_spaces *s, uint32_t pid);
 

@@ -4,8 +4,9 @@
 #include "importer/sort/merge_sort.h"
 
 enum {
-    USUAL_BYTES = 128, /* of a sample with a tracepoint's fields */
     WINDOW_EVENTS = 1 << 20,
+    AHEAD = 6,
+    CACHE_LINE = 64,
 };
 
 /* The record at an address that was one before. */
@@ -19,6 +20,11 @@ static void parse(void *owner, const struct sort_event *events, size_t n)
 {
     struct perf_import *p = owner;
     for (size_t i = 0; i < n; i++) {
+        if (i + AHEAD < n) { /* records of several CPUs take turns: the processor cannot guess which is next */
+            const uint8_t *next = (const uint8_t *)(uintptr_t)events[i + AHEAD].a;
+            __builtin_prefetch(next);
+            __builtin_prefetch(next + CACHE_LINE);
+        }
         struct perf_record r = record_at(&p->file, (const uint8_t *)(uintptr_t)events[i].a);
         const struct perf_attr *a = &p->file.attrs.p[events[i].b];
         if (r.type == PERF_RECORD_SAMPLE)
@@ -34,7 +40,6 @@ void perf_queue_open(struct perf_import *p)
     p->window.max = p->window.round_max = INT64_MIN;
     p->early_queue = sorter_add_queue(p->im->sorter, parse, p); /* of equal times those of the queue made first */
     p->queue = sorter_add_queue(p->im->sorter, parse, p);
-    sorter_points_to_bytes(p->im->sorter, p->queue, USUAL_BYTES);
 }
 
 /* Hands on the events of the window that are not later than `until`, in the order of time.
@@ -140,7 +145,7 @@ static void take_sample(struct perf_import *p, const struct perf_record *r)
         stats_add_idx(&p->im->st->stats, p->m->id, STAT_perf_record_skipped, PERF_RECORD_SAMPLE, 1);
         return;
     }
-    if (p->tracepoints && a->type == PERF_TYPE_TRACEPOINT)
+    if (a->kernel_event != PERF_EVENT_WAITS)
         perf_tracepoints_take(p, a, r);
     wait_or_push(p, r->bytes.p, (uint32_t)(a - p->file.attrs.p), time);
 }

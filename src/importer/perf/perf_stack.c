@@ -42,7 +42,8 @@ static uint32_t dummy_mapping(struct perf_import *p, uint32_t pid)
  * is of no frame. Other processes map files all the time, which says nothing about this one. */
 static uint32_t version_of(struct perf_import *p, uint32_t pid)
 {
-    const struct perf_space *space = perf_space_of(&p->spaces, pid);
+    const struct perf_space *near = perf_space_near(&p->spaces, pid),
+                            *space = near ? near : perf_space_of(&p->spaces, pid);
     return p->spaces.kernel.version + (space ? space->version : 0) + 1;
 }
 
@@ -185,10 +186,26 @@ static uint32_t unwound_callsite(struct perf_import *p, struct slice chain, unsi
     return site;
 }
 
+/* The callsite of a sample that has an address and no chain: tracepoints come from a few addresses. */
+static uint32_t lone_callsite(struct perf_import *p, uint32_t pid, uint64_t ip, unsigned mode)
+{
+    struct perf_known_address *known = &p->known_addresses[(ip ^ ip >> 8 ^ pid) % PERF_KNOWN_ADDRESSES];
+    uint32_t version = version_of(p, pid), dummies = 0;
+    if (known->ip != ip || known->pid != pid || known->version != version || known->mode != mode) {
+        uint32_t site = call(p, CALLSITE_NONE, frame(p, pid, version, mode, ip, &dummies));
+        *known = (struct perf_known_address){ip, pid, version, site, (uint8_t)mode, dummies != 0};
+    }
+    if (known->dummy)
+        stats_add(&p->im->st->stats, p->m->id, STAT_perf_dummy_mapping_used, 1);
+    return known->site;
+}
+
 /* Samples of one place have the same chain, byte by byte, as long as no file was mapped since. */
 uint32_t perf_callsite(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s,
                        const uint8_t *record, unsigned mode, strid *unwind_error)
 {
+    if (s->has_ip && !s->callchain.len && !s->stack.len && s->ip < FIRST_MARK)
+        return lone_callsite(p, s->where.pid, s->ip, mode);
     const struct unwind_frame *frames;
     uint32_t error;
     size_t n = perf_unwind(p, a, s, &frames, &error);

@@ -27,6 +27,7 @@ struct perf_tracepoints {
     struct {
         bool in_packets; /* a function's name or another time is told by packets only */
         bool described;  /* generic: its descriptor was told */
+        bool call;       /* sys_enter: the number, then the args */
     } * kinds;           /* [DAT_EVENT_IDS] */
     uint8_t *made;       /* an event as a program writes it */
     size_t made_cap;
@@ -46,6 +47,25 @@ static bool needs_packets(const struct event_program *program)
     for (uint32_t i = 0; i < program->n_steps; i++)
         needs |= program->steps[i].code == STEP_ADDRESS;
     return needs;
+}
+
+static bool is_call(const struct event_program *program)
+{
+    const struct program_step *s = program->steps;
+    return program->proto_id == FTRACE_EVENT_SYS_ENTER && !program->constant_len && program->n_steps == 2 &&
+           s[0].code <= STEP_S64 && s[0].tag_len == 1 && s[0].tag[0] >> 3 == FTRACE_SYS_ENTER_ID &&
+           s[1].code >= STEP_ARRAY_U64 && s[1].tag_len == 1 && s[1].tag[0] >> 3 == FTRACE_SYS_ENTER_ARGS;
+}
+
+static void choose_turn(const struct perf_tracepoints *t, struct perf_attr *a)
+{
+    const struct event_program *program = a->config < DAT_EVENT_IDS ? t->events->programs[a->config] : NULL;
+    if (a->type != PERF_TYPE_TRACEPOINT || !program || !(a->sample_type & PERF_RAW))
+        return;
+    if (t->kinds[a->config].in_packets)
+        a->kernel_event = PERF_EVENT_IN_PACKETS;
+    else if (program->proto_id == FTRACE_EVENT_SCHED_SWITCH)
+        a->kernel_event = PERF_EVENT_SWITCH;
 }
 
 int perf_tracepoints_open(struct perf_import *p)
@@ -70,8 +90,13 @@ int perf_tracepoints_open(struct perf_import *p)
     t->context = (struct program_context){.printk = &t->printk};
     if (!t->events || !t->bundle || !t->kinds)
         return -MRD_ENOMEM;
-    for (size_t id = 0; id < DAT_EVENT_IDS; id++)
-        t->kinds[id].in_packets = t->events->programs[id] && needs_packets(t->events->programs[id]);
+    for (size_t id = 0; id < DAT_EVENT_IDS; id++) {
+        const struct event_program *program = t->events->programs[id];
+        t->kinds[id].in_packets = program && needs_packets(program);
+        t->kinds[id].call = program && is_call(program);
+    }
+    for (size_t i = 0; i < p->file.attrs.n; i++)
+        choose_turn(t, &p->file.attrs.p[i]);
     p->im->input.ftrace_clock = p->clock.clock;
     p->im->input.has_ftrace_clock = true;
     return 0;
@@ -100,13 +125,12 @@ static const struct event_program *event_of(struct perf_import *p, const struct 
 void perf_tracepoints_take(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r)
 {
     struct perf_tracepoints *t = p->tracepoints;
-    const struct event_program *program = a->config < DAT_EVENT_IDS ? t->events->programs[a->config] : NULL;
+    const struct event_program *program = t->events->programs[a->config];
     struct perf_sample_record s;
     const uint8_t *event;
-    if (!program)
-        return;
-    p->has_switches |= program->proto_id == FTRACE_EVENT_SCHED_SWITCH && (a->sample_type & PERF_RAW);
-    if (!t->kinds[a->config].in_packets || !perf_sample_read(&p->file, a, r, &s) || event_of(p, &s, &event) != program)
+    p->has_switches |= program->proto_id == FTRACE_EVENT_SCHED_SWITCH;
+    if (a->kernel_event != PERF_EVENT_IN_PACKETS || !perf_sample_read(&p->file, a, r, &s) ||
+        event_of(p, &s, &event) != program)
         return;
     if (t->begun && t->cpu != s.where.cpu)
         ftrace_bundle_end(t->bundle);
@@ -149,6 +173,12 @@ void perf_tracepoints_parse(struct perf_import *p, const struct perf_attr *a, co
         stats_add_idx(&p->im->st->stats, p->m->id, STAT_perf_record_skipped, PERF_RECORD_SAMPLE, 1);
         return;
     }
+    uint32_t call_args = 0;
+    if (t->kinds[program->kernel_id].call) {
+        for (call_args = 1; t->made[call_args] & 0x80; call_args++)
+            continue;
+        call_args++; /* a tag and a varint */
+    }
     int32_t pid;
     memcpy(&pid, event + program->pid_offset, sizeof pid);
     if ((uint32_t)pid != s->where.tid) /* of a switch: the one that went */
@@ -158,6 +188,7 @@ void perf_tracepoints_parse(struct perf_import *p, const struct perf_attr *a, co
                                                 .utid = utid,
                                                 .id = program->proto_id,
                                                 .pid = pid,
+                                                .call_args = call_args,
                                                 .payload = slice_of(t->made, (size_t)(end - t->made))});
 }
 

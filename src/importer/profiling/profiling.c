@@ -68,6 +68,7 @@ void profiling_machine_close(struct profiling_machine *s)
     u64map_free(&s->callsites);
     u64map_free(&s->at_address.heads);
     vec_free(&s->at_address.links);
+    vec_free(&s->frame_rows);
     u64map_free(&s->interned);
     u64map_free(&s->sessions);
     u64map_free(&s->tasks);

@@ -53,8 +53,10 @@ struct profiling_machine {
 
     /* stack_profile.c: hash of a row's key -> row */
     struct u64map mappings, frames, callsites;
-    struct row_lists at_address; /* hash of file, build id and rel_pc: frames */
-    struct u64map interned;      /* hash of interned table, kind, iid -> row */
+    struct row_lists at_address; /* hash of file, build id and rel_pc: frames, but for */
+    VEC(uint32_t)
+    frame_rows;             /* those that came since somebody asked */
+    struct u64map interned; /* hash of interned table, kind, iid -> row */
 
     /* samples.c */
     struct u64map sessions;   /* sequence -> row of profiler_session */

@@ -82,11 +82,8 @@ uint32_t stack_profile_frame(struct machine_ctx *m, const struct stack_profile_f
     uint32_t row = row_intern(s, &s->frames, t, words, stack_profile_frame_c_symbol_set_id, salt, &added);
     if (!added || row == UINT32_MAX)
         return row;
-    uint32_t in = (uint32_t)r->mapping;
-    add_to_list(s, &s->at_address,
-                address_key((strid)ROW_GET(m->st, stack_profile_mapping, name, in),
-                            (strid)ROW_GET(m->st, stack_profile_mapping, build_id, in), r->rel_pc),
-                row);
+    if (!vec_push(&s->frame_rows, row))
+        m->im->failed = true;
     if (source)
         ROW_SET(m->st, stack_profile_frame, symbol_set_id, row, stack_profile_symbols(m, source, 1));
     return row;
@@ -130,11 +127,27 @@ uint32_t stack_profile_symbols(struct machine_ctx *m, const struct source_line *
     return set;
 }
 
+/* Most recordings are never asked: frames are indexed when somebody does. */
+static void index_frames(struct machine_ctx *m)
+{
+    struct profiling_machine *s = m->profiling;
+    for (size_t i = 0; i < s->frame_rows.n; i++) {
+        uint32_t row = s->frame_rows.p[i], in = (uint32_t)ROW_GET(m->st, stack_profile_frame, mapping, row);
+        add_to_list(s, &s->at_address,
+                    address_key((strid)ROW_GET(m->st, stack_profile_mapping, name, in),
+                                (strid)ROW_GET(m->st, stack_profile_mapping, build_id, in),
+                                ROW_GET(m->st, stack_profile_frame, rel_pc, row)),
+                    row);
+    }
+    vec_clear(&s->frame_rows);
+}
+
 void stack_profile_frames_at(struct machine_ctx *m, strid path, strid build_id, int64_t rel_pc,
                              void (*each)(void *ctx, uint32_t frame), void *ctx)
 {
     enum { MAX_FRAMES = 4096 };
     const struct row_lists *frames = &m->profiling->at_address;
+    index_frames(m);
     uint32_t at = list_head(frames, address_key(path, build_id, rel_pc));
     for (int i = 0; at && i < MAX_FRAMES; i++, at = frames->links.p[at - 1].next) {
         uint32_t frame = frames->links.p[at - 1].row;

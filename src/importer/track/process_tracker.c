@@ -197,12 +197,11 @@ static inline uint32_t recent_thread(const struct process_tracker *t, int64_t ti
     return r && r->tid == tid && r->epoch == t->epoch ? r->utid : UTID_NONE;
 }
 
-/* The same, where it is of the process `pid` and nothing waits for that to be known. */
+/* The same, where it was asked for with its process. What had waited for that to be known was told then. */
 static inline uint32_t recent_of_process(const struct process_tracker *t, int64_t tid, int64_t pid)
 {
     const struct recent_thread *r = t->recent ? &t->recent[(uint64_t)tid % RECENT_THREADS] : NULL;
-    return r && r->tid == tid && r->epoch == t->epoch && r->pid == pid && pid != NO_PID && !t->pending_on.n ? r->utid
-                                                                                                            : UTID_NONE;
+    return r && r->tid == tid && r->epoch == t->epoch && r->pid == pid && pid != NO_PID ? r->utid : UTID_NONE;
 }
 
 static void note_recent(struct process_tracker *t, int64_t tid, int64_t pid, uint32_t utid)
@@ -288,6 +287,7 @@ static void put_in_process(struct process_tracker *t, uint32_t utid, uint32_t up
 static void wait_for(struct process_tracker *t, uint32_t utid, bool is_child, uint32_t id)
 {
     uint64_t *first = u64map_put(&t->pending_on, utid, NULL);
+    forget_recent(t); /* the next who asks for it with its process tells what waits */
     if (!first || !vec_push(&t->pending, (struct pending){is_child, id, (uint32_t)*first}))
         out_of_memory(t);
     else
