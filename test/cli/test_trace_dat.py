@@ -6,9 +6,11 @@ import gzip
 import io
 import os
 import re
+import struct
 import subprocess
 import tempfile
 import unittest
+import zlib
 
 SHELL = os.environ["TP_SHELL"]
 HERE = os.path.join(os.environ["MERIDIAN_DATA"], "trace-cmd")
@@ -62,6 +64,28 @@ def samples():
 
 def data(name):
     return os.path.join(samples()[name], name + ".dat")
+
+
+def with_options(whole, options):
+    """A file of version 7, little-endian, with options behind those that it has: [(id, data)]."""
+    out = bytearray(whole)
+    head = out.index(0, out.index(0, 18) + 1) + 1  # behind the texts of the compression
+    at = struct.unpack_from("<Q", out, head)[0]
+    while True:
+        section, end = at + 16, at + 16 + struct.unpack_from("<Q", out, at + 8)[0]
+        if struct.unpack_from("<H", out, at + 2)[0]:  # compressed: made plain, at the end
+            text = zlib.decompress(bytes(out[section + 8:end]))
+            struct.pack_into("<Q", out, head, len(out))
+            at = len(out)
+            section, end = at + 16, at + 16 + len(text)
+            out += struct.pack("<HHIQ", 0, 0, 0, len(text)) + text
+        head = end - 8  # of option DONE: where the next ones are
+        at = struct.unpack_from("<Q", out, head)[0]
+        if not at:
+            break
+    struct.pack_into("<Q", out, head, len(out))
+    body = b"".join(struct.pack("<HI", i, len(d)) + d for i, d in [*options, (0, bytes(8))])
+    return bytes(out + struct.pack("<HHIQ", 0, 0, 0, len(body)) + body)
 
 
 class TraceDat(unittest.TestCase):
@@ -181,7 +205,7 @@ class TraceDat(unittest.TestCase):
         all_events = int(query("SELECT count(*) AS n FROM ftrace_event", data("synthetic-le32-v7-zlib"))[0]["n"])
         with tempfile.TemporaryDirectory() as d:
             path = os.path.join(d, "cut.dat")
-            for at in list(range(10, 400, 37)) + list(range(400, len(whole), 797)):
+            for at in list(range(10, 400, 37)) + list(range(400, len(whole), 797)):  # at every byte: unit.cut_files
                 with open(path, "wb") as f:
                     f.write(whole[:at])
                 done = subprocess.run([SHELL, "query", path, "SELECT (SELECT count(*) FROM ftrace_event) AS n, (SELECT count(*) FROM stats WHERE name "
@@ -217,6 +241,71 @@ class TraceDat(unittest.TestCase):
             self.skipTest("the sample is not here")
         self.assertEqual(query("SELECT str_value AS v FROM metadata WHERE name = 'trace_dat_hook'", data("k612-hook"))[0]["v"],
                          "sched_waking,pid/sched_switch,next_pid")
+
+    def changed(self, contents, name="changed.dat"):
+        d = tempfile.TemporaryDirectory()
+        self.addCleanup(d.cleanup)
+        path = os.path.join(d.name, name)
+        with open(path, "wb") as f:
+            f.write(contents)
+        return path
+
+    def stats(self, path):
+        return {r["name"]: int(r["value"]) for r in query("SELECT name, sum(value) AS value FROM stats WHERE name GLOB 'trace_dat_*' AND value > 0 GROUP BY name", path)}
+
+    def test_clocks_that_are_no_time(self):
+        """The kernel's clocks of nanoseconds are known by name; all others count something else."""
+        with open(data("synthetic-offset-v7"), "rb") as f:
+            whole = f.read()
+        for clock, told in (("local", 0), ("uptime", 0), ("tai", 0), ("counter", 1), ("x86-tsc", 1), ("hyp-clock", 1), ("s390-tod", 1)):
+            path = self.changed(with_options(whole, [(4, b"[%s]\0" % clock.encode())]))
+            self.assertEqual(self.stats(path).get("trace_dat_clock_without_time", 0), told, clock)
+            path = self.changed(with_options(whole, [(4, b"[%s]\0" % clock.encode()), (14, struct.pack("<IIQ", 1 << 20, 20, 0))]))
+            self.assertEqual(self.stats(path).get("trace_dat_clock_without_time", 0), clock == "counter", clock)
+
+    def test_pages_of_old_kernels_are_refused(self):
+        with open(data("synthetic-be32-v6"), "rb") as f:
+            path = self.changed(f.read().replace(b"type_len    :    5 bits", b"type        :    2 bits", 1).replace(b"type_len", b"type    "))
+        done = subprocess.run([SHELL, "query", path, "SELECT 1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("events begin without type_len", done.stderr)
+
+    def test_recorder_that_died(self):
+        """Version 6: the table of the CPUs is written last."""
+        with open(data("synthetic-be32-v6"), "rb") as f:
+            whole = bytearray(f.read())
+        table = whole.index(b"flyrecord\0") + 10
+        whole[table:table + 32] = bytes(32)
+        path = self.changed(whole)
+        self.assertEqual(query("SELECT count(*) AS n FROM ftrace_event", path)[0]["n"], "0")
+        self.assertEqual(self.stats(path).get("trace_dat_truncated"), 1)
+
+    def test_time_shift_that_breaks_off(self):
+        with open(data("guests-guest2"), "rb") as f:
+            whole = f.read()
+        option = struct.pack("<QIIIQqqQ", 1, 0, 1, 1, 0, 0, 3, 1)
+        self.assertNotIn("trace_dat_bad_section", self.stats(self.changed(with_options(whole, [(12, option)]))))
+        for cut in (4, 12, 30):
+            self.assertIn("trace_dat_bad_section", self.stats(self.changed(with_options(whole, [(12, option[:-cut])]))), cut)
+
+    def test_the_same_bytes_again_and_again(self):
+        """Many options that lead to one section, many CPUs that have the same data: a file holds no more than a thousand times its size."""
+        with open(data("synthetic-le32-v7-zlib"), "rb") as f:
+            whole = f.read()
+        n = query("SELECT count(*) AS n FROM ftrace_event", data("synthetic-le32-v7-zlib"))[0]["n"]
+        plain = struct.pack("<I", 4 << 20) + b"\n" * (4 << 20)
+        packed = zlib.compress(plain, 9)
+        section = struct.pack("<HHIQ", 19, 1, 0, len(packed) + 8) + struct.pack("<II", len(packed), len(plain)) + packed
+        path = self.changed(with_options(whole + section, [(19, struct.pack("<Q", len(whole)))] * 4000))
+        self.assertEqual(query("SELECT count(*) AS n FROM ftrace_event", path)[0]["n"], n)
+        self.assertGreater(self.stats(path).get("trace_dat_bad_section"), 3900)
+        packed = zlib.compress(bytes(16 << 20), 9)
+        chunk = struct.pack("<III", 1, len(packed), 16 << 20) + packed
+        rows = b"".join(struct.pack("<IQQ", cpu, len(whole) + 16, len(chunk)) for cpu in range(4000))
+        buffer = struct.pack("<Q", len(whole)) + b"again\0mono\0" + struct.pack("<II", 4096, 4000) + rows
+        path = self.changed(with_options(whole + struct.pack("<HHIQ", 3, 1, 0, len(chunk)) + chunk, [(3, buffer)]))
+        self.assertEqual(query("SELECT count(*) AS n FROM ftrace_event", path)[0]["n"], n)
+        self.assertGreater(self.stats(path).get("trace_dat_truncated"), 3900)
 
     def test_latency_text_is_told(self):
         got = query("SELECT value FROM stats WHERE name = 'trace_dat_latency_text'", data("synthetic-latency-v6"))

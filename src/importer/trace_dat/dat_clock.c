@@ -59,10 +59,10 @@ int dat_clock_open(struct dat_clock *clock, const struct dat_file *f, bool *bad)
         if (!s || read_cpu(s, &c))
             return -MRD_ENOMEM;
     }
-    *bad |= c.bad;
     for (size_t i = 0; i < clock->cpus.n && c.p < c.end && !c.bad; i++)
         for (size_t k = 0; k < clock->cpus.p[i].list.n; k++)
             clock->cpus.p[i].list.p[k].fraction = dat_u64(&c);
+    *bad |= c.bad;
     for (size_t i = 0; i < clock->cpus.n; i++) {
         order(&clock->cpus.p[i]);
         for (size_t k = 0; k < clock->cpus.p[i].list.n; k++) {

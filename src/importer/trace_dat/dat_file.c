@@ -47,7 +47,7 @@ int dat_read_head_info(struct dat_file *f, struct dat_cursor *c)
     name = dat_text(c);
     if (!slice_eq_str(name, "header_event"))
         c->bad = true;
-    (void)dat_bytes(c, dat_u64(c));
+    f->header_event = dat_bytes(c, dat_u64(c));
     return 0;
 }
 
@@ -181,6 +181,15 @@ static int read_cpu_table(struct dat_file *f, struct dat_buffer *b, struct dat_c
     return 0;
 }
 
+/* Where a recorder died, nothing says whose the data behind the table are. */
+static bool is_unfinished(const struct dat_file *f, const struct dat_buffer *b, const struct dat_cursor *c)
+{
+    uint64_t all = 0;
+    for (size_t i = 0; i < b->cpus.n; i++)
+        all |= b->cpus.p[i].offset | b->cpus.p[i].size;
+    return !all && (uint64_t)(c->end - c->p) > f->page_size;
+}
+
 /* An option BUFFER of version 6: where the table of an instance stands. */
 static int read_instance(struct dat_file *f, struct slice option)
 {
@@ -250,6 +259,7 @@ static int read_version6(struct dat_file *f, struct dat_cursor *c)
     if (!rc && !c->bad && is_kind(kind, "flyrecord")) {
         struct dat_buffer *top = dat_add_buffer(f, slice_of(NULL, 0));
         rc = top ? read_cpu_table(f, top, c) : -MRD_ENOMEM;
+        f->truncated |= !rc && !instances.n && is_unfinished(f, top, c);
     } else if (!rc && !c->bad && is_kind(kind, "latency  ")) {
         f->latency_text = true;
     } else if (!c->bad) {

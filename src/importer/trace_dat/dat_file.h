@@ -102,7 +102,7 @@ struct dat_file {
     enum dat_compression compression;
 
     /* Texts; empty when they are not there. */
-    struct slice header_page, kallsyms, printk, cmdlines;
+    struct slice header_page, header_event, kallsyms, printk, cmdlines;
     VEC(struct dat_format)
     formats;
     VEC(struct dat_buffer)
@@ -129,7 +129,8 @@ struct dat_file {
     bool truncated;
 
     VEC(uint8_t *)
-    inflated; /* sections that were compressed */
+    inflated;       /* sections that were compressed */
+    uint64_t plain; /* bytes of those */
     struct arena arena;
 };
 

@@ -3,10 +3,19 @@
 
 enum { MAX_CHUNK = 256 << 20, MAX_RATIO = 1000, CHUNK_COUNT = 4 };
 
-void dat_pages_open(struct dat_pages *p, const struct dat_file *f, const struct dat_buffer *b,
-                    const struct dat_cpu *cpu)
+/* Counts bytes of data; false, and the data are cut, when no file of this size holds so many. */
+static bool within_limit(struct dat_pages *p, uint64_t bytes)
 {
-    *p = (struct dat_pages){.file = f, .page_size = b->page_size};
+    *p->total += bytes;
+    bool fits = *p->total / MAX_RATIO <= p->file->bytes.len;
+    p->truncated |= !fits;
+    return fits;
+}
+
+void dat_pages_open(struct dat_pages *p, const struct dat_file *f, const struct dat_buffer *b,
+                    const struct dat_cpu *cpu, uint64_t *total)
+{
+    *p = (struct dat_pages){.file = f, .page_size = b->page_size, .total = total};
     if (!cpu->size)
         return;
     if (cpu->offset >= f->bytes.len) {
@@ -20,7 +29,8 @@ void dat_pages_open(struct dat_pages *p, const struct dat_file *f, const struct 
         size = left - size < CHUNK_COUNT ? left : size + CHUNK_COUNT;
     struct slice data = slice_of(f->bytes.p + cpu->offset, (size_t)size);
     if (!b->compressed) {
-        p->rest = data;
+        if (within_limit(p, data.len))
+            p->rest = data;
         return;
     }
     p->chunks = (struct dat_cursor){data.p, data.p + data.len, f->big, false};
@@ -36,11 +46,11 @@ static bool next_chunk(struct dat_pages *p)
     p->n_chunks--;
     uint32_t packed = dat_u32(&p->chunks), plain = dat_u32(&p->chunks);
     struct slice data = dat_bytes(&p->chunks, packed);
-    p->plain += plain;
-    if (p->chunks.bad || plain > MAX_CHUNK || p->plain / MAX_RATIO > p->file->bytes.len) {
+    bool fits = within_limit(p, plain);
+    if (p->chunks.bad || plain > MAX_CHUNK || !fits) {
         p->truncated = true;
         p->n_chunks = 0;
-        if (!data.len || plain > MAX_CHUNK)
+        if (!data.len || plain > MAX_CHUNK || !fits)
             return false;
     }
     if (plain > p->chunk_cap) {

@@ -14,13 +14,14 @@ struct dat_pages {
     struct inflater *inflater;
     uint8_t *chunk;
     size_t chunk_cap;
-    uint64_t plain; /* bytes that came out so far */
-    bool truncated; /* the data break off, or are damaged */
-    bool failed;    /* out of memory */
+    uint64_t *total; /* bytes of the data of all CPUs so far */
+    bool truncated;  /* the data break off, or are damaged */
+    bool failed;     /* out of memory */
 };
 
+/* `total` counts over all CPUs, and is 0 before the first: tables that lead to the same bytes again and again end. */
 void dat_pages_open(struct dat_pages *p, const struct dat_file *f, const struct dat_buffer *b,
-                    const struct dat_cpu *cpu);
+                    const struct dat_cpu *cpu, uint64_t *total);
 /* The next page, valid until the next call; false at the end. */
 bool dat_pages_next(struct dat_pages *p, struct slice *page);
 void dat_pages_close(struct dat_pages *p);

@@ -40,7 +40,8 @@ static int open_section(struct dat_file *f, uint64_t offset, unsigned id, struct
     struct dat_cursor b = {body.p, body.p + body.len, f->big, false};
     uint32_t packed = dat_u32(&b), plain = dat_u32(&b);
     struct slice data = dat_bytes(&b, packed);
-    if (b.bad || f->compression == DAT_PLAIN || plain > MAX_PLAIN || plain / MAX_RATIO > f->bytes.len)
+    f->plain += plain; /* a section that many options lead to counts as often */
+    if (b.bad || f->compression == DAT_PLAIN || plain > MAX_PLAIN || f->plain / MAX_RATIO > f->bytes.len)
         return 0;
     uint8_t *to = mem_alloc(plain ? plain : 1);
     struct inflater *z = inflater_open(f->compression == DAT_ZSTD ? INFLATE_ZSTD : INFLATE_DEFLATE);

@@ -34,6 +34,7 @@ struct trace_dat {
     struct kernel_symbols kernel;
     struct printk_formats printk;
     bool bad_shift;
+    uint64_t total; /* bytes of pages that were looked through */
 };
 
 static void *open_reader(struct importer *im)
@@ -90,14 +91,23 @@ static struct clock_id own_clock(const struct trace_dat *t)
     return (struct clock_id){.id = CLOCK_ID_TRACE_FILE, .machine = t->m->id, .file = t->im->input.serial};
 }
 
+/* Clocks of the kernel that count nanoseconds. The others are counts and ticks, by names that architectures choose; a
+ * file may say how its ticks become nanoseconds. */
 static bool is_time(const struct dat_file *f)
 {
-    static const char *const ticks[] = {"counter", "x86-tsc", "ppc-tb", "tsc2nsec"};
+    static const char *const times[] = {"local", "global", "perf", "uptime", "mono", "mono_raw", "boot", "tai"};
     struct slice name = dat_file_clock(f);
-    for (size_t i = 0; i < sizeof ticks / sizeof *ticks; i++)
-        if (slice_eq_str(name, ticks[i]))
-            return i > 0 && f->has_tsc;
-    return true;
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        if (slice_eq_str(name, times[i]))
+            return true;
+    return f->has_tsc && !slice_eq_str(name, "counter");
+}
+
+/* In kernels before 2.6.3x events in pages began otherwise: with 2 bits of their kind and 3 of their length. */
+static bool has_old_pages(const struct dat_file *f)
+{
+    static const char word[] = "type_len";
+    return f->header_event.len && !memmem(f->header_event.p, f->header_event.len, word, sizeof word - 1);
 }
 
 static void relate(struct trace_dat *t, struct clock_id a, int64_t at_a, struct clock_id b, int64_t at_b)
@@ -110,14 +120,14 @@ static void relate(struct trace_dat *t, struct clock_id a, int64_t at_a, struct 
 /* The earliest time in the data, so far as page headers tell. */
 static int64_t first_time(struct trace_dat *t)
 {
-    uint64_t first = UINT64_MAX;
+    uint64_t first = UINT64_MAX, total = 0;
     for (size_t i = 0; i < t->file.buffers.n; i++) {
         const struct dat_buffer *b = &t->file.buffers.p[i];
         for (size_t k = 0; k < b->cpus.n; k++) {
             struct dat_pages pages;
             struct slice page;
             struct page_view view;
-            dat_pages_open(&pages, &t->file, b, &b->cpus.p[k]);
+            dat_pages_open(&pages, &t->file, b, &b->cpus.p[k], &total);
             dat_clock_cpu(&t->clock, b->cpus.p[k].cpu);
             bool there = b->page_size >= t->page_format.data_offset && dat_pages_next(&pages, &page);
             if (there && (t->file.big ? page_view_open_swapped : page_view_open)(&view, &t->page_format, page.p,
@@ -258,7 +268,7 @@ static void read_cpu(struct trace_dat *t, const struct dat_buffer *b, const stru
     struct slice page;
     struct page_view view;
     uint64_t previous_end = 0;
-    dat_pages_open(&pages, &t->file, b, cpu);
+    dat_pages_open(&pages, &t->file, b, cpu, &t->total);
     dat_clock_cpu(&t->clock, cpu->cpu);
     ftrace_bundle_begin(t->bundle, cpu->cpu, &previous_end);
     while (!t->im->failed && dat_pages_next(&pages, &page)) {
@@ -311,6 +321,7 @@ static void note_kinds(void *ctx, const struct event_program *program)
 
 static void choose(struct trace_dat *t, const struct kinds *kinds, bool of_top)
 {
+    t->total = 0;
     for (size_t id = 0; id < DAT_EVENT_IDS; id++)
         t->chosen[id] = kinds && kinds->seen[id] != of_top ? NULL : t->events->programs[id];
 }
@@ -376,6 +387,9 @@ static int write_file(void *self, struct slice bytes, struct error *err)
             return 0; /* told by the stat */
         return error_set(err, -MRD_EFORMAT, "trace.dat does not describe its pages (header_page)");
     }
+    if (has_old_pages(&t->file))
+        return error_set(err, -MRD_EUNSUPPORTED,
+                         "trace.dat of an old kernel, whose events begin without type_len, cannot be read");
     set_clock(t);
     dat_maps_import(t->m, &t->file, t->trace_clock, first_time(t));
     if (!prepare(t, err))
