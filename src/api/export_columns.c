@@ -3,6 +3,12 @@
 #include "api/tp_internal.h"
 #include "export/directory.h"
 
+int tp_finish_tables(struct tp *tp)
+{
+    tp->tables_only = true;
+    return tp_finish(tp);
+}
+
 int tp_export_columns(struct tp *tp, const struct tp_export *what, struct tp_export_counts *counts)
 {
     *counts = (struct tp_export_counts){0};

@@ -294,7 +294,7 @@ static int open_engine(struct tp *tp)
     int packages = rc == 0 ? tp_apply_packages(tp) : 0;
     struct error refused = tp->err;
     if (rc == 0)
-        rc = engine_loaded(tp->engine, &tp->err);
+        rc = (tp->tables_only ? engine_loaded_tables : engine_loaded)(tp->engine, &tp->err);
     if (rc == 0) {
         if (tp->config.memory_limit)
             engine_limit_memory(tp->engine, query_budget(tp));

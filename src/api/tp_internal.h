@@ -58,6 +58,7 @@ struct tp {
     struct remote *remote;   /* instead of all that: a server has the trace */
     struct error err;
     bool engine_failed; /* the engine holds the whole text of the failure */
+    bool tables_only;   /* tp_finish_tables() */
     bool finished;
     bool asked_for_code; /* what is loaded depends on files beside the trace: it is not for the cache */
     uint64_t bytes;

@@ -89,7 +89,7 @@ static int load(struct worker *w, const struct fleet_file *file, struct tp **tp,
     if (rc == 0)
         rc = tp_load(*tp, file->path);
     if (rc == 0)
-        rc = tp_finish(*tp);
+        rc = tp_finish_tables(*tp);
     if (rc == 0)
         return 0;
     const char *text = *tp ? tp_error(*tp) : "out of memory";

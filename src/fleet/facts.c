@@ -8,13 +8,12 @@
 
 static const char question[] =
     "SELECT (SELECT str_value FROM metadata WHERE name = 'trace_uuid' LIMIT 1), "
-    "(SELECT clock_value FROM clock_snapshot WHERE clock_name = 'REALTIME' ORDER BY id LIMIT 1), "
-    "(SELECT count(*) FROM machine), (SELECT start_ts FROM trace_bounds), (SELECT end_ts FROM trace_bounds), "
-    "(SELECT ifnull(sum(value), 0) FROM stats WHERE severity = 'data_loss'), "
-    "(SELECT ifnull(sum(value), 0) FROM stats WHERE severity = 'error'), "
-    "(SELECT ifnull(android_build_fingerprint, ifnull(release || ' ', '') || ifnull(version, '')) FROM machine ORDER "
-    "BY id "
-    "LIMIT 1)";
+    "(SELECT clock_value FROM __intrinsic_clock_snapshot WHERE clock_name = 'REALTIME' ORDER BY id LIMIT 1), "
+    "(SELECT count(*) FROM __intrinsic_machine), start_ts, end_ts, lost, errors, "
+    "(SELECT ifnull(android_build_fingerprint, ifnull(release || ' ', '') || ifnull(version, '')) FROM "
+    "__intrinsic_machine ORDER BY id LIMIT 1) FROM _trace_bounds, "
+    "(SELECT ifnull(sum(iif(severity = 'data_loss', value, 0)), 0) AS lost, ifnull(sum(iif(severity = 'error', value, "
+    "0)), 0) AS errors FROM stats)";
 
 int facts_read(struct facts *f, struct tp *tp, const struct fleet_file *file, struct error *err)
 {
