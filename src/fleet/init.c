@@ -11,10 +11,27 @@ struct replica {
     char host[128];
 };
 
+#define LOW_CARDINALITY "allow_experimental_low_cardinality_type"
+
+struct target {
+    const struct click_server *server;
+    const char *settings;
+};
+
 static int run_statement(void *ctx, const char *sql, struct error *err)
 {
-    /* Versions before 19 want to be asked for it; later ones have it. */
-    return click_run(ctx, sql, "&allow_experimental_low_cardinality_type=1", slice_of(NULL, 0), err);
+    const struct target *t = ctx;
+    return click_run(t->server, sql, t->settings, slice_of(NULL, 0), err);
+}
+
+static int make_schema(struct fleet *f, const struct click_server *s, struct error *err)
+{
+    uint64_t asks; /* versions before 19 want to be asked for it; current ones refuse what they do not know */
+    int rc = fleet_number(s, &asks, err, "SELECT count() FROM system.settings WHERE name = '" LOW_CARDINALITY "'");
+    struct target t = {s, asks ? "&" LOW_CARDINALITY "=1" : NULL};
+    return rc < 0
+               ? rc
+               : fleet_schema_make(&f->schema, f->database, f->cluster[0] ? f->cluster : NULL, run_statement, &t, err);
 }
 
 /* `key` becomes `value`. */
@@ -187,8 +204,7 @@ static int make_nodes(struct fleet *f, struct replica *replicas, struct error *e
     for (size_t i = 0; rc == 0 && i < n_replicas; i++)
         rc = find_node(f, &replicas[i], err);
     for (size_t i = 0; rc == 0 && i < f->nodes.n; i++)
-        rc = fleet_schema_make(&f->schema, f->database, f->cluster[0] ? f->cluster : NULL, run_statement,
-                               &f->nodes.p[i].server, err);
+        rc = make_schema(f, &f->nodes.p[i].server, err);
     for (size_t i = 0; rc == 0 && i < f->nodes.n; i++)
         rc = end_node(f, &f->nodes.p[i].server, err);
     return rc;

@@ -5,45 +5,17 @@ has them already. Skipped (77) without node or where npm cannot be reached."""
 import json
 import os
 import pathlib
-import shutil
 import subprocess
-import sys
-import tempfile
-import unittest
 
 import harness
+import npm
 import test_export
 
 LONG = bool(os.environ.get("MERIDIAN_LONG"))
-PACKAGES = ["apache-arrow@21"] + ["chdb@3.4.0", "@duckdb/node-api@1.5.6-r.1"] * LONG
+PACKAGES = ["apache-arrow@21"] + [npm.CHDB, "@duckdb/node-api@1.5.6-r.1"] * LONG
 READERS = {"apache-arrow@21": [("arrow", "arrow"), ("arrow", "arrow_stream")],
-           "chdb@3.4.0": [("chdb", f) for f in ("native", "rowbinary", "arrow", "arrow_stream", "parquet")],
+           npm.CHDB: [("chdb", f) for f in ("native", "rowbinary", "arrow", "arrow_stream", "parquet")],
            "@duckdb/node-api@1.5.6-r.1": [("duckdb", "parquet")]}
-
-
-def skip(why):
-    print("skipped:", why)
-    sys.exit(77)
-
-
-def install():
-    """The folder with node_modules."""
-    there = os.environ.get("MERIDIAN_NPM")
-    if there:
-        return there
-    if not shutil.which("node") or not shutil.which("npm"):
-        skip("node and npm are not installed")
-    folder = tempfile.mkdtemp()
-    unittest.addModuleCleanup(shutil.rmtree, folder, ignore_errors=True)
-    (pathlib.Path(folder) / "package.json").write_text("{}")
-    try:
-        p = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--fetch-retries=0", *PACKAGES], cwd=folder, timeout=400,
-                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    except subprocess.TimeoutExpired:
-        skip("npm did not answer in time")
-    if p.returncode:
-        skip("npm cannot be reached: " + p.stdout.decode(errors="replace").strip()[-200:])
-    return folder
 
 
 class Engines(test_export.Base):
@@ -80,5 +52,5 @@ class Engines(test_export.Base):
 
 
 if __name__ == "__main__":
-    FOLDER = install()
+    FOLDER = npm.install(PACKAGES)
     harness.main()
