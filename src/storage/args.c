@@ -210,56 +210,6 @@ void args_values_by(const struct args *a, unsigned decoder, argset set, struct a
                                     slice_of(s->bytes, s->len), out);
 }
 
-bool args_number(struct args *a)
-{
-    uint32_t n = args_count(a);
-    if (!n || n > ARGS_MAX_NUMBERED || a->numbers || a->base.values)
-        return false;
-    uint32_t *numbers = mem_alloc(((size_t)n + 1) * sizeof *numbers);
-    struct arg_list list = {0};
-    uint64_t next = 0;
-    for (uint32_t i = 0; numbers && i < n; i++) {
-        list.n = 0;
-        args_values(a, (argset){i + 1}, &list);
-        numbers[i] = (uint32_t)next;
-        next += list.n;
-    }
-    arg_list_free(&list);
-    if (!numbers || next > UINT32_MAX - 1) {
-        mem_free(numbers);
-        return false;
-    }
-    numbers[n] = (uint32_t)next;
-    a->numbers = numbers;
-    a->n_numbers = n;
-    return true;
-}
-
-int64_t args_cell(const struct args *a, argset set)
-{
-    if (!a->numbers || argset_is_none(set))
-        return argset_cell(set);
-    uint32_t at = set.plus_one - 1;
-    return at < a->n_numbers && a->numbers[at] < a->numbers[at + 1] ? a->numbers[at] : COL_NULL;
-}
-
-argset args_of_cell(const struct args *a, int64_t cell)
-{
-    if (!a->numbers)
-        return argset_of_cell(cell);
-    if (cell < 0 || cell >= a->numbers[a->n_numbers])
-        return ARGSET_NONE;
-    uint32_t lo = 0, hi = a->n_numbers; /* the last set that begins at or before the cell */
-    while (hi - lo > 1) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (a->numbers[mid] <= cell)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    return a->numbers[lo] == cell ? (argset){lo + 1} : ARGSET_NONE;
-}
-
 void arg_list_add(struct args *a, struct arg_list *l, strid flat_key, strid key, enum arg_type type, int64_t word)
 {
     if (!vec_push(l, (struct arg){flat_key, key, word, (uint8_t)type}))
@@ -307,6 +257,7 @@ void args_free(struct args *a)
     arena_free(&a->bytes);
     vec_free(&a->sets);
     vec_free(&a->ready);
+    vec_free(&a->completed);
     mem_free(a->slots);
     mem_free(a->numbers);
     struct strpool *strings = a->strings;

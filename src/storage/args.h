@@ -106,6 +106,11 @@ struct args_base {
     uint32_t n;
 };
 
+struct completed_set {
+    uint32_t set;    /* its place */
+    uint32_t before; /* how many sets there were */
+};
+
 struct args {
     struct strpool *strings;
     struct args_base base; /* values NULL: there is none */
@@ -113,7 +118,9 @@ struct args {
     VEC(struct arg_set)
     sets; /* [cell] */
     VEC(struct arg)
-    ready;                   /* values of ready sets */
+    ready; /* values of ready sets */
+    VEC(struct completed_set)
+    completed;               /* in the order of args_complete() */
     struct args_slot *slots; /* hash index over sets, a power of two */
     uint32_t *numbers;       /* by set, once args_number() was called: its cell; that of one more set */
     uint32_t n_numbers;      /* sets that have one */
@@ -151,11 +158,24 @@ static inline uint32_t args_count(const struct args *a)
     return a->base.values ? a->base.n : (uint32_t)a->sets.n;
 }
 
+enum { ARGS_MAX_NUMBERED = 1 << 16, ARGS_MAX_COMPLETED = 1 << 18 };
+
+/* The owner of a set has come to its end (a slice was closed): it is numbered among those that are made now. Only the
+ * first of a set's owners counts. */
+void args_note_complete(struct args *a, argset set);
+static inline void args_complete(struct args *a, argset set)
+{
+    if (a->sets.n <= ARGS_MAX_NUMBERED && !argset_is_none(set))
+        args_note_complete(a, set);
+}
+
 /* Gives each set the number of its first value in the list of all of them, as other importers do, so that numbers that
- * a client has kept mean the same here. Values must be counted, and so decoded, for this: with more than
- * ARGS_MAX_NUMBERED sets the cells stay what they are. True when cells have changed (storage_number_args()). */
-enum { ARGS_MAX_NUMBERED = 1 << 16 };
-bool args_number(struct args *a);
+ * a client has kept mean the same here. They stand in the order in which they were made, or completed; those that are
+ * not in `used` (a byte for each set) are gone. Values must be counted, and so decoded, for this: with more than
+ * ARGS_MAX_NUMBERED sets all stays as it is. Returns what each set is now, by its old place, for the caller to free;
+ * NULL when nothing has changed. */
+argset *args_number(struct args *a, const uint8_t *used);
+
 /* The cell of a set (COL_NULL for none or one without values), and the set of a cell: none for what is not a cell. */
 int64_t args_cell(const struct args *a, argset set);
 argset args_of_cell(const struct args *a, int64_t cell);

@@ -90,28 +90,60 @@ void storage_finalize(struct storage *st)
         table_finalize(&st->t[i]);
 }
 
+/* Calls `each` for every cell that holds a set of args. */
+static void each_args_column(struct storage *st, void (*each)(struct table *t, uint32_t column, void *ctx), void *ctx)
+{
+    for (int i = 0; i < T_COUNT; i++)
+        for (uint32_t c = 0; c < st->t[i].def->n_columns; c++)
+            if (st->t[i].def->columns[c].flags & COL_ARG_SET)
+                each(&st->t[i], c, ctx);
+}
+
+static void note_used(struct table *t, uint32_t column, void *ctx)
+{
+    uint8_t *used = ctx;
+    for (uint32_t row = 0; row < t->n_rows; row++) {
+        int64_t cell = table_get(t, column, row);
+        if (cell != COL_NULL)
+            used[cell] = 1;
+    }
+}
+
+struct renumbering {
+    const struct args *args;
+    const argset *places;
+};
+
+static void renumber(struct table *t, uint32_t column, void *ctx)
+{
+    const struct renumbering *r = ctx;
+    t->final = false;
+    for (uint32_t row = 0; row < t->n_rows; row++) {
+        int64_t cell = table_get(t, column, row);
+        if (cell != COL_NULL)
+            table_set(t, column, row, args_cell(r->args, r->places[cell]));
+    }
+    table_finalize(t);
+}
+
 void storage_number_args(struct storage *st)
 {
     enum { MAX_ROWS = 1 << 18 }; /* beyond that it would cost time that few would want to give */
     for (int i = 0; i < T_COUNT; i++)
         if (st->t[i].n_rows > MAX_ROWS)
             return;
-    if (!args_number(&st->args))
+    if (args_count(&st->args) > ARGS_MAX_NUMBERED || st->args.base.values || st->args.numbers)
         return;
-    for (int i = 0; i < T_COUNT; i++) {
-        struct table *t = &st->t[i];
-        for (uint32_t c = 0; c < t->def->n_columns; c++) {
-            if (!(t->def->columns[c].flags & COL_ARG_SET))
-                continue;
-            t->final = false;
-            for (uint32_t row = 0; row < t->n_rows; row++) {
-                int64_t cell = table_get(t, c, row);
-                if (cell != COL_NULL)
-                    table_set(t, c, row, args_cell(&st->args, argset_of_cell(cell)));
-            }
-        }
-        table_finalize(t);
-    }
+    uint8_t *used = mem_zalloc((size_t)args_count(&st->args) + 1);
+    if (!used)
+        return;
+    each_args_column(st, note_used, used);
+    argset *places = args_number(&st->args, used);
+    mem_free(used);
+    if (!places)
+        return;
+    each_args_column(st, renumber, &(struct renumbering){&st->args, places});
+    mem_free(places);
 }
 
 int storage_find_table(const char *name)

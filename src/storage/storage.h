@@ -104,7 +104,7 @@ bool storage_failed(const struct storage *st);
 void storage_finalize(struct storage *st);
 
 /* After that: gives sets of args the numbers that others give them (args_number()), in all tables, unless those are
- * large. Nothing may be inserted from here on. */
+ * large; sets that are in none are gone. Nothing may be inserted from here on. */
 void storage_number_args(struct storage *st);
 
 /* Tables that are in a snapshot turned out to be damaged, and answers are not to be trusted: what is damaged; else

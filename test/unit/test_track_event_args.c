@@ -199,6 +199,46 @@ START_TEST(categories_join_and_unknown_ones_show)
 }
 END_TEST
 
+/* Args of a slice are one set, which is complete when the slice ends: inner slices have lower numbers, open ones the
+ * highest, and no set is left of what an end has added to. */
+START_TEST(sets_are_numbered_as_slices_end)
+{
+    const char *const names[] = {"outer", "inner", "open"};
+    for (int i = 0; i < 3; i++) {
+        event(10 + i, BEGIN, 1 + (unsigned)i / 2, names[i]);
+        annotation("x", 4, i + 1);
+        annotation("y", 4, 0);
+        event_end();
+    }
+    simple_event(20, END, 1, NULL);
+    event(30, END, 1, NULL);
+    annotation("x", 4, 7);
+    annotation("z", 4, 8);
+    event_end();
+    event(40, INSTANT, 3, "instant");
+    annotation("x", 4, 9);
+    event_end();
+    load();
+    storage_finalize(&st);
+    storage_number_args(&st);
+    int64_t outer = SLICE(arg_set_id, 0), inner = SLICE(arg_set_id, 1), open = SLICE(arg_set_id, 2);
+    ck_assert_int_eq(outer, inner + 2); /* behind the two values of the inner one */
+    ck_assert_int_gt(open, outer);
+    struct arg_list all = {0};
+    int64_t x = 0; /* sum of all that are there: the outer slice's first one is not */
+    for (uint32_t set = 0; set < args_count(&st.args); set++)
+        args_values(&st.args, argset_of_cell(set), &all);
+    for (size_t i = 0; i < all.n; i++)
+        x += strcmp(text(all.p[i].key), "debug.x") == 0 ? all.p[i].word : 0;
+    arg_list_free(&all);
+    ck_assert_int_eq(x, 7 + 2 + 3 + 9);
+    struct arg_list values = {0};
+    args_values(&st.args, args_of_cell(&st.args, outer), &values);
+    ck_assert_uint_eq(values.n, 3);
+    arg_list_free(&values);
+}
+END_TEST
+
 Suite *track_event_args_suite(void);
 
 Suite *track_event_args_suite(void)
@@ -211,6 +251,7 @@ Suite *track_event_args_suite(void)
     tcase_add_test(c, json_long_string);
     tcase_add_test(c, messages_are_read_by_descriptors_in_the_trace);
     tcase_add_test(c, categories_join_and_unknown_ones_show);
+    tcase_add_test(c, sets_are_numbered_as_slices_end);
     suite_add_tcase(s, c);
     return s;
 }

@@ -36,10 +36,22 @@ struct slice_tracker *slice_tracker_open(struct importer *im)
     return t;
 }
 
+/* The args of these slices of a stack are complete: nothing adds to them. */
+static void complete_args(struct slice_tracker *t, const struct stack *s, uint32_t from, uint32_t to)
+{
+    struct args *args = &t->im->st->args;
+    if (args_count(args) > ARGS_MAX_NUMBERED)
+        return;
+    for (uint32_t i = to; i-- > from;)
+        args_complete(args, ROW_ARGS(t->im->st, slice, arg_set_id, s->p[i].row));
+}
+
 void slice_tracker_finish(struct slice_tracker *t)
 {
-    for (size_t i = 0; i < t->stacks.n; i++)
+    for (size_t i = 0; i < t->stacks.n; i++) {
+        complete_args(t, &t->stacks.p[i], 0, t->stacks.p[i].n);
         mem_free(t->stacks.p[i].p);
+    }
     vec_free(&t->stacks);
 }
 
@@ -107,11 +119,13 @@ static uint32_t close_stack(struct slice_tracker *t, uint32_t machine, struct st
             stats_add(&t->im->st->stats, machine, STAT_misplaced_end_event, 1);
             for (uint32_t j = i + 1; j < s->n; j++)
                 ROW_SET(t->im->st, slice, dur, s->p[j].row, saturating_sub(end, s->p[j].ts));
+            complete_args(t, s, i, s->n);
             s->n = i;
             open_child = false;
             continue;
         }
         if (end < ts || (end == ts && !(o->dur == 0 && dur == 0))) {
+            complete_args(t, s, i, s->n);
             s->n = i;
             continue;
         }
@@ -221,10 +235,12 @@ uint32_t slice_end(struct slice_tracker *t, uint32_t machine, int64_t ts, uint32
         ROW_SET(t->im->st, slice, dur, row, o->dur);
         if (add && add->n)
             slice_add_args(t, row, add);
-        if (i == s->n - 1)
+        if (i == s->n - 1) {
+            complete_args(t, s, i, s->n);
             s->n--;
-        else
+        } else {
             s->complete++;
+        }
         return row;
     }
     return SLICE_NONE;

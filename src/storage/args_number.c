@@ -1,0 +1,137 @@
+/* Numbers of sets of args as other importers give them. */
+#include "storage/args.h"
+
+#include "base/alloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void args_note_complete(struct args *a, argset set)
+{
+    struct completed_set c = {set.plus_one - 1, (uint32_t)a->sets.n};
+    if (a->completed.n < ARGS_MAX_COMPLETED && !vec_push(&a->completed, c))
+        a->failed = true;
+}
+
+/* When a set takes its place in the order. */
+struct moment {
+    uint32_t set;
+    uint32_t before; /* sets that were made until then */
+    uint32_t at;     /* among those of one `before`: completed ones in their order, then the one that is made next */
+};
+
+static int by_moment(const void *x, const void *y)
+{
+    const struct moment *a = x, *b = y;
+    if (a->before != b->before)
+        return a->before < b->before ? -1 : 1;
+    return (a->at > b->at) - (a->at < b->at);
+}
+
+/* The sets that are used, in order: *n of them. NULL when out of memory. */
+static struct moment *order(const struct args *a, const uint8_t *used, uint32_t *n)
+{
+    uint32_t all = (uint32_t)a->sets.n;
+    struct moment *m = mem_alloc((all + 1) * sizeof *m);
+    if (!m)
+        return NULL;
+    for (uint32_t i = 0; i < all; i++)
+        m[i] = (struct moment){i, i, UINT32_MAX};
+    for (size_t k = 0; k < a->completed.n; k++) {
+        struct moment *first = &m[a->completed.p[k].set];
+        if (first->at == UINT32_MAX)
+            *first = (struct moment){a->completed.p[k].set, a->completed.p[k].before, (uint32_t)k};
+    }
+    *n = 0;
+    for (uint32_t i = 0; i < all; i++)
+        if (used[i])
+            m[(*n)++] = m[i];
+    qsort(m, *n, sizeof *m, by_moment);
+    return m;
+}
+
+/* Moves the sets to the places of `m`; places[i] becomes what set i is now. */
+static bool move(struct args *a, const struct moment *m, uint32_t n, argset *places)
+{
+    struct arg_set *moved = mem_alloc((n + 1) * sizeof *moved);
+    if (!moved)
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        moved[i] = a->sets.p[m[i].set];
+        places[m[i].set] = argset_of_cell(i);
+    }
+    if (n)
+        memcpy(a->sets.p, moved, n * sizeof *moved);
+    mem_free(moved);
+    a->sets.n = n;
+    mem_free(a->slots); /* they know the old places */
+    a->slots = NULL;
+    a->slot_cap = a->n_slots = 0;
+    return true;
+}
+
+/* The number of the first value of each set, and one more. */
+static uint32_t *count_values(const struct args *a, const struct moment *m, uint32_t n)
+{
+    uint32_t *numbers = mem_alloc(((size_t)n + 1) * sizeof *numbers);
+    struct arg_list list = {0};
+    uint64_t next = 0;
+    for (uint32_t i = 0; numbers && i < n; i++) {
+        list.n = 0;
+        args_values(a, argset_of_cell(m[i].set), &list);
+        numbers[i] = (uint32_t)next;
+        next += list.n;
+    }
+    arg_list_free(&list);
+    if (!numbers || next > UINT32_MAX - 1) {
+        mem_free(numbers);
+        return NULL;
+    }
+    numbers[n] = (uint32_t)next;
+    return numbers;
+}
+
+argset *args_number(struct args *a, const uint8_t *used)
+{
+    uint32_t all = args_count(a), n;
+    if (!all || all > ARGS_MAX_NUMBERED || a->numbers || a->base.values)
+        return NULL;
+    argset *places = mem_zalloc(all * sizeof *places);
+    struct moment *m = places ? order(a, used, &n) : NULL;
+    uint32_t *numbers = m ? count_values(a, m, n) : NULL;
+    bool done = numbers && move(a, m, n, places);
+    mem_free(m);
+    if (!done) {
+        mem_free(numbers);
+        mem_free(places);
+        return NULL;
+    }
+    a->numbers = numbers;
+    a->n_numbers = n;
+    return places;
+}
+
+int64_t args_cell(const struct args *a, argset set)
+{
+    if (!a->numbers || argset_is_none(set))
+        return argset_cell(set);
+    uint32_t at = set.plus_one - 1;
+    return at < a->n_numbers && a->numbers[at] < a->numbers[at + 1] ? a->numbers[at] : COL_NULL;
+}
+
+argset args_of_cell(const struct args *a, int64_t cell)
+{
+    if (!a->numbers)
+        return argset_of_cell(cell);
+    if (cell < 0 || cell >= a->numbers[a->n_numbers])
+        return ARGSET_NONE;
+    uint32_t lo = 0, hi = a->n_numbers; /* the last set that begins at or before the cell */
+    while (hi - lo > 1) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (a->numbers[mid] <= cell)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return a->numbers[lo] == cell ? (argset){lo + 1} : ARGSET_NONE;
+}
