@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 enum {
@@ -164,34 +165,51 @@ static size_t running_kernel(uint8_t out[ELF_MAX_BUILD_ID])
     return n;
 }
 
-/* A mapping of the kernel begins at the symbol that its name ends with, wherever that lay at the time. */
-static uint64_t kernel_base(const struct function_table *t, const char *path)
+/* By its build id; recordings of perf that do not tell it (but for those with --buildid-mmap) by its release, as
+ * vmlinux is. */
+static bool is_running_kernel(const struct symbolizer *s, const char *build_id)
 {
-    const char *symbol = strchr(path, ']') ? strchr(path, ']') + 1 : "";
-    static const char *const firsts[] = {"_stext", "_text"};
-    for (size_t k = 0; k < 3; k++)
-        for (size_t i = 0; i < t->list.n; i++)
-            if (strcmp(t->list.p[i].name, k ? firsts[k - 1] : symbol) == 0)
-                return t->list.p[i].address;
-    return 0;
+    uint8_t id[ELF_MAX_BUILD_ID], ours[ELF_MAX_BUILD_ID];
+    struct utsname u;
+    size_t n = build_id_bytes(build_id, id);
+    if (n)
+        return n == running_kernel(ours) && memcmp(id, ours, n) == 0;
+    return s->release[0] && uname(&u) == 0 && strcmp(u.release, s->release) == 0;
 }
 
-static int from_kallsyms(const struct symbol_module *m, struct pb_writer *w, struct symbol_outcome *out,
-                         struct error *err)
+/* A mapping of the kernel begins at the symbol that its name ends with, wherever that lay at the time. Its address
+ * here, out of the text of kallsyms: a table of functions has only one of the names that an address has. */
+static uint64_t kernel_base(const char *text, size_t len, const char *path)
+{
+    const char *symbol = strchr(path, ']') ? strchr(path, ']') + 1 : "";
+    const char *const names[] = {symbol, "_stext", "_text"};
+    uint64_t bases[sizeof names / sizeof *names] = {0};
+    for (const char *line = text, *eol; (eol = memchr(line, '\n', (size_t)(text + len - line))) != NULL;
+         line = eol + 1) {
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+            size_t n = strlen(names[k]);
+            if (n && (size_t)(eol - line) > n && eol[-(ptrdiff_t)n - 1] == ' ' && memcmp(eol - n, names[k], n) == 0)
+                bases[k] = strtoull(line, NULL, 16);
+        }
+    }
+    return bases[0] ? bases[0] : bases[1] ? bases[1] : bases[2];
+}
+
+static int from_kallsyms(const struct symbolizer *s, const struct symbol_module *m, struct pb_writer *w,
+                         struct symbol_outcome *out, struct error *err)
 {
     static const char path[] = "/proc/kallsyms";
-    uint8_t id[ELF_MAX_BUILD_ID], ours[ELF_MAX_BUILD_ID];
     struct function_table t = {0};
     struct error why = {0};
     char *text = NULL;
-    size_t len = 0, n = build_id_bytes(m->build_id, id);
-    if (!n || n != running_kernel(ours) || memcmp(id, ours, n) != 0)
+    size_t len = 0;
+    if (!is_running_kernel(s, m->build_id))
         return note(out, path, SYMBOL_TRY_MISMATCH, err);
     int rc = file_read_all(path, MAX_KALLSYMS, &text, &len, &why);
+    uint64_t base = rc == 0 ? kernel_base(text, len, m->path) : 0;
     if (rc == 0)
-        rc = function_table_read_kallsyms(&t, text, len, &why);
-    uint64_t base = rc == 0 ? kernel_base(&t, m->path) : 0;
-    for (size_t i = 0; base && i < m->n; i++) {
+        rc = function_table_read_kallsyms(&t, text, len, &why); /* which owns the text from here on */
+    for (size_t i = 0; base && rc == 0 && i < m->n; i++) {
         const struct function *f = function_table_find(&t, m->addresses[i] + base);
         if (!f)
             continue;
@@ -261,7 +279,7 @@ static int from_files(const struct symbolizer *s, const struct symbol_module *m,
     for (size_t i = 0; rc == 0 && !out->named && m->build_id[0] && i < s->sources->n_paths; i++)
         rc = from_breakpad(s->sources->paths[i], m, w, out, err);
     if (rc == 0 && kernel && !out->named && s->sources->this_machine)
-        rc = from_kallsyms(m, w, out, err);
+        rc = from_kallsyms(s, m, w, out, err);
     return rc;
 }
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import unittest
 
-from harness import TP_SHELL, TRACEBOX, Case, main
+from harness import TP_SHELL, TRACEBOX, Case, main, wait_for
 from sampling import can_sample
 
 TRUTH = os.environ.get("TRUTH", "build/dev/truth")
@@ -45,10 +45,11 @@ class Unwind(Case):
         self.assertEqual(p.returncode, 0, p.stderr)
         return trace, p.stdout, p.stderr
 
-    def stacks(self, trace, name, *flags):
-        """Samples of the processes that run a file: lists of function names, the innermost first, and the error."""
+    def stacks(self, trace, name, *flags, tid=None):
+        """Samples of the processes that run a file, or of one thread: lists of function names, the innermost first, and the error."""
         known = {str(pathlib.Path(p).resolve()): functions_of(p) for p in (TRUTH, TRUTH_LIBRARY)}
         known[str(pathlib.Path(TRUTH + "_stripped").resolve())] = functions_of(TRUTH)
+        known[str(self.dir / "box" / "program")] = functions_of(TRUTH)
         known[str(self.dir / "packed")] = functions_of(TRUTH + "_bare")
 
         def function(mapping, pc):
@@ -57,8 +58,9 @@ class Unwind(Case):
                     return text
             return pathlib.Path(mapping).name
 
+        which = f"thread.tid = {tid}" if tid else f"thread.name = '{pathlib.Path(name).name[:15]}'"
         rows = self.query(trace, "select s.id, coalesce(s.unwind_error, ''), s.callsite_id from perf_sample s join thread using "
-                                 f"(utid) where thread.name = '{pathlib.Path(name).name[:15]}' and s.callsite_id is not null and "
+                                 f"(utid) where {which} and s.callsite_id is not null and "
                                  "s.cpu_mode = 'user'", *flags)
         sites = {int(r[0]): (int(r[1]) if r[1] != "[NULL]" else None, r[2], int(r[3]), r[4]) for r in self.query(
             trace, "select c.id, c.parent_id, m.name, f.rel_pc, f.name from stack_profile_callsite c join stack_profile_frame f "
@@ -249,6 +251,57 @@ class Unwind(Case):
         (leaves,), = self.query(data, inside + "c.depth = 0")
         self.assertGreater(int(leaves), 300)
         self.assertEqual(self.query(data, inside + "(c.depth > 0 or s.unwind_error is not 'invalid_elf')", "--symbols", "auto"), [["0"]])
+
+    def kernel_names(self, data, *flags, within=()):
+        """{name: samples} of where the kernel ran."""
+        sql = ("select coalesce(y.name, ''), count(*) from perf_sample s join stack_profile_callsite c on c.id = s.callsite_id join "
+               "stack_profile_frame f on f.id = c.frame_id join stack_profile_mapping m on m.id = f.mapping left join "
+               "stack_profile_symbol y using (symbol_set_id) where m.name glob '[[]kernel.kallsyms]*' group by 1")
+        p = subprocess.run([*within, TP_SHELL, "query", *flags, "--format", "csv", data, sql], stdout=subprocess.PIPE, text=True, check=True)
+        return {name: int(n) for name, n in csv.reader(p.stdout.splitlines()[1:])}
+
+    @unittest.skipUnless(shutil.which("perf"), "needs perf (linux-perf)")
+    def test_functions_of_the_kernel(self):
+        """Of a perf.data: by the kernel that runs, as perf names them; by a vmlinux of its release where there is one."""
+        data = self.dir / "perf.data"
+        subprocess.run(["perf", "record", "-q", "-F", "999", "-e", "cpu-clock:k", "-o", data, "--", "dd", "if=/dev/urandom", "of=/dev/null",
+                        "bs=1M", "count=300"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        text = subprocess.run(["perf", "script", "-F", "ip,sym,dso", "-i", data], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                              check=True).stdout
+        theirs = {}
+        for name in re.findall(r"^ *[0-9a-f]+ (\w+) \(\[kernel\.kallsyms\]\)", text, re.M):
+            theirs[name] = theirs.get(name, 0) + 1
+        if sum(theirs.values()) < 50:
+            self.skipTest("perf does not see the kernel")
+        self.assertEqual(set(self.kernel_names(data)), {""})
+        ours = self.kernel_names(data, "--symbols", "auto")
+        same = sum(min(n, theirs.get(name, 0)) for name, n in ours.items())
+        self.assertGreater(same, 0.95 * sum(theirs.values()), f"{ours} {theirs}")
+        if not os.path.isdir("/boot"):
+            return
+        source, vmlinux = self.dir / "vmlinux.s", self.dir / "vmlinux"
+        source.write_text(".globl whole_kernel\n.type whole_kernel, @function\nwhole_kernel: .skip 0x4000000\n.size whole_kernel, 0x4000000\n")
+        subprocess.run(["gcc", "-nostdlib", "-static", "-Wl,-e,whole_kernel", source, "-o", vmlinux], check=True)
+        release = os.uname().release
+        inside = ["unshare", "-m", "sh", "-c", f'mount -t tmpfs t /boot && cp {vmlinux} /boot/vmlinux-{release} && exec "$@"', "sh"]
+        self.assertEqual(set(self.kernel_names(data, "--symbols", "auto", within=inside)), {"whole_kernel"})
+
+    def test_a_program_in_another_mount_namespace(self):
+        """As in a container: its file is where nobody else sees it. It is unwound, and has its build id."""
+        box = self.dir / "box"
+        box.mkdir()
+        p = self.spawn("unshare", "-m", "sh", "-c", f'mount -t tmpfs t {box} && cp {TRUTH} {box}/program && exec {box}/program 60')
+        wait_for(lambda: pathlib.Path(f"/proc/{p.pid}/cmdline").read_bytes().startswith(f"{box}/program".encode()), what="the program")
+        self.assertFalse((box / "program").exists())
+        trace, *_ = self.profile("-F", 499, "-g", "--dwarf", "-t", "2s", "-p", p.pid)
+        p.kill()
+        stacks = self.stacks(trace, "program", tid=p.pid)
+        self.assertGreater(len(stacks), 100)
+        self.assertGreater(sum("main" in s for s, _ in stacks), 0.99 * len(stacks))
+        ids = self.query(trace, f"select distinct build_id from stack_profile_mapping where name = '{box}/program'")
+        self.assertEqual(ids, self.query(trace, "select distinct build_id from stack_profile_mapping where name = "
+                                                f"'{box}/program' and build_id != ''"))
+        self.assertEqual(len(ids), 1)
 
     @unittest.skipUnless(shutil.which("perf"), "needs perf (linux-perf)")
     def test_perf_record_finds_the_same(self):
