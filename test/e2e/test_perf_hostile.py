@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import time
@@ -184,36 +185,43 @@ class Hostile(PerfCase):
         self.assertGreaterEqual(self.stat(trace, "perf_samples_skipped_dataloss"), n)
 
     def test_what_lies_in_place_of_a_program_is_not_opened(self):
-        """Its owner puts a link to a FIFO there once its maps are known; it might be a device, which does something when it is opened."""
-        IN_OPEN, IN_NONBLOCK = 0x20, 0o4000
+        """Its owner puts a link to something else there once its maps are known: it might be a device, which does something when it is
+        opened. Here it is a directory, where no perf record of somebody else gets stuck."""
         p = self.start_as_nobody(HOSTILE, "deep", "20")
-        program, fifo = self.dir / pathlib.Path(HOSTILE).name, self.dir / "fifo"
-        os.mkfifo(fifo)
+        program, other = self.dir / pathlib.Path(HOSTILE).name, self.dir / "other"
+        other.mkdir()
+        FAN_OPEN_DIRECTORY, FAN_NONBLOCK, FAN_MARK_ADD, AT_FDCWD = 0x40000020, 2, 1, -100
         libc = ctypes.CDLL(None, use_errno=True)
-        watch = libc.inotify_init1(IN_NONBLOCK)
-        self.assertGreaterEqual(libc.inotify_add_watch(watch, os.fsencode(fifo), IN_OPEN), 0)
+        watch = libc.fanotify_init(FAN_NONBLOCK, os.O_RDONLY | os.O_NONBLOCK)
+        if watch < 0 or libc.fanotify_mark(watch, FAN_MARK_ADD, ctypes.c_uint64(FAN_OPEN_DIRECTORY), AT_FDCWD, os.fsencode(other)):
+            self.skipTest("cannot watch who opens a file")
+        openers = set()
 
-        def opened():
+        def opened(*pids):
+            """Whether one of these processes has opened it; a perf record of somebody else may."""
             try:
-                return os.read(watch, 4096) != b""
+                for _, _, _, _, _, fd, pid in struct.iter_unpack("=IBBHQii", os.read(watch, 4096)):
+                    openers.add(pid)
+                    os.close(fd)
             except BlockingIOError:
-                return False
+                pass
+            return bool(openers & set(pids))
         profile = subprocess.Popen([TRACEBOX, "profile", "-F", "199", "-g", "-t", "4s", "-p", str(p.pid), "-o", self.dir / "p"],
                                    env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.procs.append(profile)
         wait_for(lambda: "session 1" in self.log(), what="the session")
         time.sleep(2)
         program.unlink()
-        program.symlink_to(fifo)
+        program.symlink_to(other)
         out, err = profile.communicate(timeout=60)
         self.assertRegex(err, r"\b[1-9]\d* samples of running threads")
         self.assertIn("[hostile]", out)
-        self.assertFalse(opened(), out)
-        subprocess.run([TP_SHELL, "query", "--symbols", "auto", self.dir / "p", "select 1"], stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL, check=True)
-        self.assertFalse(opened())
-        os.close(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK))
-        self.assertTrue(opened())  # the watch works
+        self.assertFalse(opened(profile.pid, self.perf.pid), out)
+        shell = self.spawn(TP_SHELL, "query", "--symbols", "auto", self.dir / "p", "select 1")
+        shell.communicate()
+        self.assertFalse(opened(shell.pid))
+        os.close(os.open(other, os.O_RDONLY))
+        self.assertTrue(opened(os.getpid()))  # the watch works
         os.close(watch)
 
     def test_processes_out_of_scope_are_told(self):
