@@ -209,14 +209,21 @@ int engine_declare_vtab(sqlite3 *db, const char *schema);
 /* sqlite3_create_module_v2; the module's client data is the engine. */
 int engine_register_module(struct engine *e, const char *name, const sqlite3_module *module, struct error *err);
 
+/* Which columns the number of a row is of a table that is computed. */
+enum row_numbers {
+    ROWS_AUTO_ID, /* `_auto_id`, the last one and hidden; a column `id` of the table is one like any other */
+    ROWS_ID,      /* `id`, the first one */
+    ROWS_BOTH,    /* `id` and `_auto_id` */
+    ROWS_UNTYPED, /* none; and the columns are declared without types */
+};
+
 /* FROM f(a, b): rows computed as a table at each call. Arguments are hidden columns _fn_arg0, _fn_arg1 ... behind the
- * result columns, and behind those _auto_id, the row number; constraints and ordering of the result columns are the
- * generic ones. */
+ * result columns; constraints and ordering of the result columns are the generic ones. */
 struct engine_table_function {
     const char *name;
     const struct table_def *def; /* result columns */
     int n_args;
-    bool row_ids; /* a first column `id` that is the row number; else a column `id` is a column like any other */
+    enum row_numbers row_numbers;
     /* Appends rows to *out (initialised with def; freed by the caller). Strings are interned in the storage. */
     int (*compute)(struct engine *e, sqlite3_value **args, struct table *out, struct error *err);
 };

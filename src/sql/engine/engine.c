@@ -77,7 +77,9 @@ static int open_sqlite(struct engine *e, struct error *err)
         e->db,
         "PRAGMA temp_store=1; PRAGMA cache_size=-1500; PRAGMA journal_mode=memory; PRAGMA synchronous=off; "
         /* always empty: old queries of Perfetto look for the names of tables here */
-        "CREATE TABLE perfetto_tables(name STRING)",
+        "CREATE TABLE perfetto_tables(name STRING); "
+        /* empty too: summaries took the place of metrics */
+        "CREATE TABLE _trace_metrics(name STRING)",
         NULL, NULL, NULL);
     return rc == SQLITE_OK ? 0 : engine_sqlite_error(e, rc, err);
 }

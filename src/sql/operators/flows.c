@@ -150,8 +150,8 @@ static const struct column_def columns[] = {
 static const struct table_def def = {"", columns, 5, ""};
 
 const struct engine_table_function flow_table_functions[] = {
-    {"directly_connected_flow", &def, 1, false, directly_connected},
-    {"following_flow", &def, 1, false, following},
-    {"preceding_flow", &def, 1, false, preceding},
+    {"directly_connected_flow", &def, 1, ROWS_AUTO_ID, directly_connected},
+    {"following_flow", &def, 1, ROWS_AUTO_ID, following},
+    {"preceding_flow", &def, 1, ROWS_AUTO_ID, preceding},
 };
 const size_t flow_table_functions_n = sizeof flow_table_functions / sizeof *flow_table_functions;

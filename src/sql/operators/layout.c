@@ -168,7 +168,9 @@ static int emit_flat(struct flat *f, int64_t track, int64_t from, int64_t to, ui
                        real ? table_get(f->t, slice_c_category, row) : 0,
                        real ? table_get(f->t, slice_c_name, row) : 0,
                        real ? table_get(f->t, slice_c_arg_set_id, row) : COL_NULL,
-                       real ? (int64_t)row : COL_NULL};
+                       real ? (int64_t)row : COL_NULL,
+                       f->start,
+                       f->end};
     return table_append(f->out, words) == UINT32_MAX ? -MRD_ENOMEM : 0;
 }
 
@@ -242,11 +244,13 @@ static const struct column_def flat_columns[] = {
     {"name", COL_STR, COL_NULLABLE, "NULL in a gap."},
     {"arg_set_id", COL_U32, COL_NULLABLE, ""},
     {"source_id", COL_U32, COL_NULLABLE, "Row of slice; NULL in a gap."},
+    {"start_bound", COL_I64, COL_HIDDEN, "What was asked for."},
+    {"end_bound", COL_I64, COL_HIDDEN, "What was asked for."},
 };
-static const struct table_def flat_def = {"", flat_columns, 7, ""};
+static const struct table_def flat_def = {"", flat_columns, sizeof flat_columns / sizeof *flat_columns, ""};
 
 const struct engine_table_function layout_table_functions[] = {
-    {"experimental_slice_layout", &layout_def, 1, false, slice_layout},
-    {"experimental_flat_slice", &flat_def, 2, true, flat_slice},
+    {"experimental_slice_layout", &layout_def, 1, ROWS_AUTO_ID, slice_layout},
+    {"experimental_flat_slice", &flat_def, 2, ROWS_BOTH, flat_slice},
 };
 const size_t layout_table_functions_n = sizeof layout_table_functions / sizeof *layout_table_functions;

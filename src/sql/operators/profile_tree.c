@@ -116,10 +116,12 @@ struct request {
     const struct storage *st;
     stop_flag *stop;
     int64_t ts;
-    int64_t upid;      /* COL_NULL: not told */
-    const char *upids; /* "1,2"; NULL: not told */
-    const char *times; /* "<=9,>=3"; NULL: not told */
-    const char *focus; /* NULL: not told */
+    int64_t upid;        /* COL_NULL: not told */
+    const char *upids;   /* "1,2"; NULL: not told */
+    const char *times;   /* "<=9,>=3"; NULL: not told */
+    const char *focus;   /* NULL: not told */
+    const char *pattern; /* what LIKE finds it by */
+    const char *kind;
 };
 
 static bool is_wanted(const struct request *q, int64_t upid)
@@ -242,8 +244,8 @@ static void mark_focus(const struct request *q, struct profile_tree *tree)
     struct profile_node *p = tree->nodes.p;
     for (size_t i = 0; i < n; i++) {
         const char *name = strpool_cstr(&q->st->strings, p[i].name);
-        p[i].kept = !q->focus || (p[i].parent != NODE_NONE && p[p[i].parent].kept) ||
-                    (p[i].name && sqlite3_strlike(q->focus, name, '\\') == 0);
+        p[i].kept = !q->pattern || (p[i].parent != NODE_NONE && p[p[i].parent].kept) ||
+                    (p[i].name && sqlite3_strlike(q->pattern, name, '\\') == 0);
     }
     for (size_t i = n; i > 0; i--)
         if (p[i - 1].kept && p[i - 1].parent != NODE_NONE)
@@ -251,6 +253,12 @@ static void mark_focus(const struct request *q, struct profile_tree *tree)
 }
 
 static const struct column_def columns[] = {
+    {"profile_type", COL_STR, COL_HIDDEN, "Kind that was asked for."},
+    {"ts_in", COL_I64, COL_NULLABLE | COL_HIDDEN, "Time that was asked for."},
+    {"ts_constraint", COL_STR, COL_NULLABLE | COL_HIDDEN, "Times that were asked for."},
+    {"upid", COL_U32, COL_NULLABLE | COL_HIDDEN, "Process that was asked for."},
+    {"upid_group", COL_STR, COL_NULLABLE | COL_HIDDEN, "Processes that were asked for."},
+    {"focus_str", COL_STR, COL_NULLABLE | COL_HIDDEN, "Text that was asked for."},
     {"ts", COL_I64, 0, "Time of the profile."},
     {"depth", COL_U32, 0, "Nodes above."},
     {"name", COL_STR, COL_NULLABLE, "Function or class."},
@@ -266,16 +274,20 @@ static const struct column_def columns[] = {
     {"parent_id", COL_U32, COL_NULLABLE, "Node above; NULL at the top."},
     {"source_file", COL_STR, COL_NULLABLE, "Source file."},
     {"line_number", COL_U32, COL_NULLABLE, "Line in it."},
-    {"upid", COL_U32, COL_NULLABLE, "Process that was asked for."},
-    {"upid_group", COL_STR, COL_NULLABLE, "Processes that were asked for."},
 };
 static const struct table_def def = {"", columns, sizeof columns / sizeof *columns, ""};
+
+static strid intern_text(struct strpool *strings, const char *text)
+{
+    return text ? strpool_intern_str(strings, text) : 0;
+}
 
 /* Appends the nodes that stay. Their sums with all below go from the last node up: a child stands behind its parent. */
 static int append_nodes(const struct request *q, struct strpool *strings, struct profile_tree *tree, struct table *out)
 {
     struct profile_node *p = tree->nodes.p;
-    int64_t group = q->upids ? strpool_intern_str(strings, q->upids) : 0, ts = time_of_rows(q);
+    const int64_t ts = time_of_rows(q), kind = intern_text(strings, q->kind), times = intern_text(strings, q->times),
+                  group = intern_text(strings, q->upids), focus = intern_text(strings, q->focus);
     int64_t below[SUMS];
     mark_focus(q, tree);
     for (size_t i = tree->nodes.n; i > 0; i--) {
@@ -291,7 +303,13 @@ static int append_nodes(const struct request *q, struct strpool *strings, struct
         if (!n->kept)
             continue;
         memcpy(below, n->below, sizeof below);
-        int64_t words[] = {ts,
+        int64_t words[] = {kind,
+                           q->ts,
+                           times,
+                           q->upid,
+                           group,
+                           focus,
+                           ts,
                            n->depth,
                            n->name,
                            n->mapping,
@@ -305,9 +323,7 @@ static int append_nodes(const struct request *q, struct strpool *strings, struct
                            below[ALLOC_SIZE],
                            n->parent == NODE_NONE ? COL_NULL : p[n->parent].row,
                            n->file,
-                           n->line,
-                           q->upid,
-                           group};
+                           n->line};
         n->row = out->n_rows;
         if (table_append(out, words) == UINT32_MAX)
             return -MRD_ENOMEM;
@@ -320,9 +336,9 @@ static const char *text_or_null(sqlite3_value *v)
     return sqlite3_value_type(v) == SQLITE_NULL ? NULL : (const char *)sqlite3_value_text(v);
 }
 
-static int make_tree(struct engine *e, const char *kind, const struct request *q, struct profile_tree *tree,
-                     struct error *err)
+static int make_tree(struct engine *e, const struct request *q, struct profile_tree *tree, struct error *err)
 {
+    const char *kind = q->kind;
     if (strcmp(kind, "graph") == 0) {
         if (q->upid == COL_NULL || q->ts == COL_NULL)
             return error_set(err, -MRD_ESQL, "experimental_flamegraph: 'graph' needs a ts and a upid");
@@ -342,10 +358,11 @@ static int make_tree(struct engine *e, const char *kind, const struct request *q
 
 static int experimental_flamegraph(struct engine *e, sqlite3_value **args, struct table *out, struct error *err)
 {
-    const char *kind = text_or_null(args[0]), *focus = text_or_null(args[5]);
     struct profile_tree tree = {0};
     struct request q = {.st = engine_storage(e), .stop = engine_stop(e), .ts = COL_NULL, .upid = COL_NULL};
-    if (!kind)
+    q.kind = text_or_null(args[0]);
+    q.focus = text_or_null(args[5]);
+    if (!q.kind)
         return 0;
     if (sqlite3_value_type(args[1]) != SQLITE_NULL)
         q.ts = sqlite3_value_int64(args[1]);
@@ -354,16 +371,16 @@ static int experimental_flamegraph(struct engine *e, sqlite3_value **args, struc
     q.times = text_or_null(args[2]);
     q.upids = text_or_null(args[4]);
     char *like = NULL;
-    if (focus) { /* as a pattern of LIKE, which does not mind case */
+    if (q.focus) { /* as a pattern of LIKE, which does not mind case */
         sqlite3_str *s = sqlite3_str_new(NULL);
         sqlite3_str_appendchar(s, 1, '%');
-        for (const char *p = focus; *p; p++)
+        for (const char *p = q.focus; *p; p++)
             sqlite3_str_appendf(s, "%s%c", strchr("%_\\", *p) ? "\\" : "", *p);
         sqlite3_str_appendchar(s, 1, '%');
         like = sqlite3_str_finish(s);
-        q.focus = like;
+        q.pattern = like;
     }
-    int rc = focus && !like ? -MRD_ENOMEM : make_tree(e, kind, &q, &tree, err);
+    int rc = q.focus && !like ? -MRD_ENOMEM : make_tree(e, &q, &tree, err);
     if (rc == 0)
         rc = append_nodes(&q, &engine_storage(e)->strings, &tree, out);
     sqlite3_free(like);
@@ -372,7 +389,7 @@ static int experimental_flamegraph(struct engine *e, sqlite3_value **args, struc
 }
 
 const struct engine_table_function profile_tree_table_functions[] = {
-    {"experimental_flamegraph", &def, 6, true, experimental_flamegraph},
+    {"experimental_flamegraph", &def, 6, ROWS_BOTH, experimental_flamegraph},
 };
 const size_t profile_tree_table_functions_n =
     sizeof profile_tree_table_functions / sizeof *profile_tree_table_functions;

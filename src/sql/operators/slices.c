@@ -291,11 +291,11 @@ static const struct table_def callsite_def = {"", callsite_columns, 4, ""};
 static const struct table_def annotated_def = {"", callsite_columns, 5, ""};
 
 const struct engine_table_function slice_table_functions[] = {
-    {"ancestor_slice", &slice_def, 1, false, ancestor_slice},
-    {"descendant_slice", &slice_def, 1, false, descendant_slice},
-    {"__intrinsic_slice_stacks", &stack_def, 0, false, slice_stacks},
-    {"experimental_ancestor_stack_profile_callsite", &callsite_def, 1, false, ancestor_callsite},
-    {"experimental_annotated_callstack", &annotated_def, 1, false, annotated_callstack},
+    {"ancestor_slice", &slice_def, 1, ROWS_AUTO_ID, ancestor_slice},
+    {"descendant_slice", &slice_def, 1, ROWS_AUTO_ID, descendant_slice},
+    {"__intrinsic_slice_stacks", &stack_def, 0, ROWS_AUTO_ID, slice_stacks},
+    {"experimental_ancestor_stack_profile_callsite", &callsite_def, 1, ROWS_AUTO_ID, ancestor_callsite},
+    {"experimental_annotated_callstack", &annotated_def, 1, ROWS_AUTO_ID, annotated_callstack},
 };
 const size_t slice_table_functions_n = sizeof slice_table_functions / sizeof *slice_table_functions;
 

@@ -103,6 +103,6 @@ static const struct column_def columns[] = {
 static const struct table_def def = {"", columns, 3, ""};
 
 const struct engine_table_function weighted_table_functions[] = {
-    {"__intrinsic_dfs_weight_bounded", &def, 6, false, weight_bounded},
+    {"__intrinsic_dfs_weight_bounded", &def, 6, ROWS_BOTH, weight_bounded},
 };
 const size_t weighted_table_functions_n = 1;

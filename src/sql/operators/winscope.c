@@ -9,6 +9,7 @@
 /* --- __intrinsic_winscope_proto_to_args_with_defaults(table) ------------------------------------------------------ */
 
 static const struct column_def args_columns[] = {
+    {"table_name", COL_STR, COL_HIDDEN, "Table that was asked for."},
     {"base64_proto_id", COL_U32, 0, "Number of the message, as its table has it."},
     {"flat_key", COL_STR, 0, ""},
     {"key", COL_STR, 0, ""},
@@ -17,7 +18,7 @@ static const struct column_def args_columns[] = {
     {"real_value", COL_F64, COL_NULLABLE, ""},
     {"value_type", COL_STR, 0, ""},
 };
-static const struct table_def args_def = {"", args_columns, 7, ""};
+static const struct table_def args_def = {"", args_columns, sizeof args_columns / sizeof *args_columns, ""};
 
 static const char *const type_texts[] = {
 #define X(name, text, column) text,
@@ -47,20 +48,23 @@ static const struct table *table_named(const struct storage *st, const char *nam
 struct expansion {
     struct storage *st;
     struct table *out;
+    strid table;         /* its name */
     struct u64map taken; /* keys that messages of one transition share: set ones win */
     struct arg_list set, all;
 };
 
 static int append_arg(struct expansion *x, uint32_t id, const struct arg *a)
 {
-    int64_t words[] = {id, a->flat_key, a->key, COL_NULL, 0, COL_NULL_F64, 0};
-    words[6] = strpool_intern_str(&x->st->strings, type_texts[a->type]);
-    if (a->type == ARG_STRING || a->type == ARG_JSON)
-        words[4] = a->word;
-    else if (a->type == ARG_REAL)
-        words[5] = a->word;
-    else if (a->type != ARG_NULL)
-        words[3] = a->word;
+    strid type = strpool_intern_str(&x->st->strings, type_texts[a->type]);
+    bool is_text = a->type == ARG_STRING || a->type == ARG_JSON, is_real = a->type == ARG_REAL;
+    int64_t words[] = {x->table,
+                       id,
+                       a->flat_key,
+                       a->key,
+                       is_text || is_real || a->type == ARG_NULL ? COL_NULL : a->word,
+                       is_text ? a->word : 0,
+                       is_real ? a->word : COL_NULL_F64,
+                       type};
     return table_append(x->out, words) == UINT32_MAX ? -MRD_ENOMEM : 0;
 }
 
@@ -122,6 +126,7 @@ static int proto_to_args(struct engine *e, sqlite3_value **args, struct table *o
     if (!t)
         return error_set(err, -MRD_ESQL, "no table of messages is called '%s': use a name as surfaceflinger_layer",
                          name ? name : "NULL");
+    x.table = strpool_intern_str(&x.st->strings, name);
     bool grouped = t == &x.st->t[T_window_manager_shell_transition_protos];
     int rc = grouped ? note_set_keys(&x, t, column) : 0;
     for (uint32_t row = 0; row < t->n_rows && rc == 0; row++) {
@@ -196,7 +201,7 @@ static int hierarchy_path(struct engine *e, sqlite3_value **args, struct table *
 }
 
 const struct engine_table_function winscope_table_functions[] = {
-    {"__intrinsic_winscope_proto_to_args_with_defaults", &args_def, 1, false, proto_to_args},
-    {"__intrinsic_winscope_surfaceflinger_hierarchy_path", &path_def, 0, false, hierarchy_path},
+    {"__intrinsic_winscope_proto_to_args_with_defaults", &args_def, 1, ROWS_BOTH, proto_to_args},
+    {"__intrinsic_winscope_surfaceflinger_hierarchy_path", &path_def, 0, ROWS_BOTH, hierarchy_path},
 };
 const size_t winscope_table_functions_n = sizeof winscope_table_functions / sizeof *winscope_table_functions;

@@ -97,7 +97,7 @@ static const struct column_def bounds_columns[] = {{"start_ts", COL_I64, 0, "Fir
 static const struct table_def bounds_def = {"_trace_bounds", bounds_columns, 2, "The time that the trace covers."};
 
 const struct engine_table_function stats_table_functions[] = {
-    {.name = "__intrinsic_stats", .def = &table_defs[T_stats], .row_ids = true, .compute = stats_compute},
-    {.name = "_trace_bounds", .def = &bounds_def, .compute = bounds_compute},
+    {.name = "__intrinsic_stats", .def = &table_defs[T_stats], .row_numbers = ROWS_ID, .compute = stats_compute},
+    {.name = "_trace_bounds", .def = &bounds_def, .row_numbers = ROWS_UNTYPED, .compute = bounds_compute},
 };
 const size_t stats_table_functions_n = sizeof stats_table_functions / sizeof *stats_table_functions;

@@ -305,6 +305,6 @@ static const struct column_def columns[N_COLUMNS] = {
 static const struct table_def def = {"", columns, N_COLUMNS, ""};
 
 const struct engine_table_function stdlib_docs_table_functions[] = {
-    {"__intrinsic_stdlib_objects", &def, 0, false, stdlib_objects},
+    {"__intrinsic_stdlib_objects", &def, 0, ROWS_BOTH, stdlib_objects},
 };
 const size_t stdlib_docs_table_functions_n = 1;

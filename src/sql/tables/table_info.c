@@ -91,12 +91,17 @@ static int found_column(struct engine *e, const struct table *t, uint32_t column
     return rc;
 }
 
-static int append_info(struct engine *e, struct table *out, const char *column, const struct told *told)
+struct asked {
+    struct strpool *strings;
+    const char *table;
+    struct table *out;
+};
+
+static int append_info(const struct asked *a, const char *column, const struct told *told)
 {
-    struct strpool *strings = &engine_storage(e)->strings;
-    int64_t words[] = {strpool_intern_str(strings, column), strpool_intern_str(strings, told->type), told->nullable,
-                       told->order};
-    return table_append(out, words) == UINT32_MAX ? -MRD_ENOMEM : 0;
+    int64_t words[] = {strpool_intern_str(a->strings, a->table), strpool_intern_str(a->strings, column),
+                       strpool_intern_str(a->strings, told->type), told->nullable, told->order};
+    return table_append(a->out, words) == UINT32_MAX ? -MRD_ENOMEM : 0;
 }
 
 static int table_info(struct engine *e, sqlite3_value **args, struct table *out, struct error *err)
@@ -108,22 +113,24 @@ static int table_info(struct engine *e, sqlite3_value **args, struct table *out,
     const struct table *t = name ? engine_find_table(e, name) : NULL;
     if (!t)
         return error_set(err, -MRD_ESQL, "Perfetto table '%s' not found.", name ? name : "");
+    struct asked a = {&engine_storage(e)->strings, name, out};
     bool by_sql = engine_find_runtime(e, name) != NULL;
-    int rc = by_sql ? 0 : append_info(e, out, "id", &row_number);
+    int rc = by_sql ? 0 : append_info(&a, "id", &row_number);
     for (uint32_t i = 0; i < t->def->n_columns && rc == 0; i++) {
         const struct column_def *c = &t->def->columns[i];
         struct told told = declared_column(c);
         if (by_sql)
             rc = found_column(e, t, i, &told);
         if (rc == 0)
-            rc = append_info(e, out, c->name, &told);
+            rc = append_info(&a, c->name, &told);
     }
     if (rc == 0)
-        rc = append_info(e, out, "_auto_id", &row_number);
+        rc = append_info(&a, "_auto_id", &row_number);
     return rc == -MRD_ENOMEM ? error_set(err, rc, "out of memory") : rc;
 }
 
 static const struct column_def columns[] = {
+    {"table_name", COL_STR, COL_HIDDEN, ""},
     {"name", COL_STR, 0, ""},
     {"col_type", COL_STR, 0, ""},
     {"nullable", COL_I64, 0, ""},
@@ -157,7 +164,7 @@ static int table_docs(struct engine *e, sqlite3_value **args, struct table *out,
 }
 
 const struct engine_table_function info_table_functions[] = {
-    {"perfetto_table_info", &def, 1, true, table_info},
+    {"perfetto_table_info", &def, 1, ROWS_BOTH, table_info},
     {.name = "_meridian_table_docs", .def = &docs_def, .compute = table_docs},
 };
 const size_t info_table_functions_n = sizeof info_table_functions / sizeof *info_table_functions;

@@ -25,7 +25,7 @@ static char *schema_text(const struct vtab_source *src, int16_t *at)
     }
     for (uint32_t i = 0; i < src->def->n_columns; i++) {
         const struct column_def *c = &src->def->columns[i];
-        append_column(s, c->name, type_names[c->type], (c->flags & COL_HIDDEN) != 0);
+        append_column(s, c->name, src->untyped ? "" : type_names[c->type], (c->flags & COL_HIDDEN) != 0);
         at[n++] = (int16_t)i;
     }
     for (int i = 0; src->function && i < src->function->n_args; i++) {
@@ -185,8 +185,9 @@ int vtab_register_function(struct engine *e, const struct engine_table_function 
     struct vtab_source *src = source_new(e, fn->def);
     if (src) {
         src->function = fn;
-        src->implicit_id = fn->row_ids;
-        src->auto_id = !fn->row_ids;
+        src->implicit_id = fn->row_numbers == ROWS_ID || fn->row_numbers == ROWS_BOTH;
+        src->auto_id = fn->row_numbers == ROWS_AUTO_ID || fn->row_numbers == ROWS_BOTH;
+        src->untyped = fn->row_numbers == ROWS_UNTYPED;
     }
     return register_source(e, fn->name, src, err);
 }

@@ -41,6 +41,7 @@ struct vtab_source {
     struct runtime_table *runtime;                /* one reference, when `table` is inside it */
     bool implicit_id;                             /* SQL column 0 is the row number, the table's columns follow */
     bool auto_id;                                 /* a hidden column _auto_id behind the table's columns */
+    bool untyped;                                 /* the columns are declared without types */
     bool is_args;                                 /* `args`: one set on demand, or all of them */
     VEC(struct named_index)
     named;

@@ -1,13 +1,5 @@
 -- Tables that are there before the trace is.
 
--- Metrics of the first generation, by name; none.
-CREATE PERFETTO TABLE _trace_metrics(
-  -- Its name.
-  name STRING
-)
-AS
-SELECT '' AS name WHERE 0;
-
 -- What CPUs draw by their frequency; empty, as nobody's measurements come with Meridian (see wattson.device_infos).
 CREATE PERFETTO TABLE __intrinsic_wattson_curves_cpu_1d(
   -- The model's name for the device.
