@@ -234,6 +234,14 @@ static void tell_sorted(void *ctx, uint64_t done, uint64_t total)
     im->opt.progress_step(im->opt.progress_ctx, "sorting", done, total);
 }
 
+/* A manifest without a trace is of no machine. */
+static void forget_machine(struct storage *st)
+{
+    table_clear(&st->t[T_machine]);
+    table_clear(&st->t[T_process]);
+    table_clear(&st->t[T_thread]);
+}
+
 int importer_finish(struct importer *im, struct error *err)
 {
     int64_t start = clock_now_ns(CLOCK_MONOTONIC);
@@ -264,6 +272,8 @@ int importer_finish(struct importer *im, struct error *err)
     flow_tracker_finish(im->flows);
     reader_metadata(im->reader);
     trace_bounds_compute(im->st);
+    if (reader_had_manifest_alone(im->reader))
+        forget_machine(im->st);
     note_duration(im, start);
     storage_finalize(im->st);
     if (!rc && im->error.code) {

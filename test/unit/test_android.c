@@ -234,6 +234,17 @@ START_TEST(cpu_time_of_user_ids)
 }
 END_TEST
 
+START_TEST(cpu_time_is_told_anew_after_a_state_ends)
+{
+    PACKET(10, "13:1 119{1:1 2:1000 3:5}");
+    PACKET(20, "119{2:1000 3:2}");
+    PACKET(30, "13:1 119{1:1 2:1000 3:9}"); /* in all, not on top */
+    trace_fixture_load(&f);
+    ck_assert_double_eq(last_value(&f, "CPU for UID 1000 CL0"), 9);
+    ck_assert_double_eq(last_value(&f, "CPU for System CL0"), 4);
+}
+END_TEST
+
 START_TEST(buffers_of_frames)
 {
     PACKET(10, "57{1{1:0 2:1 3'top' 5:7}}"); /* dequeue: the frame's number is not known yet */
@@ -384,6 +395,7 @@ Suite *android_suite(void)
     tcase_add_test(c, system_properties);
     tcase_add_test(c, kernel_wakelocks_add_up);
     tcase_add_test(c, cpu_time_of_user_ids);
+    tcase_add_test(c, cpu_time_is_told_anew_after_a_state_ends);
     tcase_add_test(c, buffers_of_frames);
     tcase_add_test(c, a_lost_queue_leaves_the_app_open);
     tcase_add_test(c, network_packets);

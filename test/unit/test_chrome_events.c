@@ -49,6 +49,27 @@ START_TEST(args_have_an_order_of_their_own)
 }
 END_TEST
 
+/* Types of Chrome's processes and threads stand for names, in its own descriptors and in those before. */
+START_TEST(types_are_names)
+{
+    PACKET(1, "13:1 60{1:1 3{1:5} 6{1:9}}");
+    PACKET(2, "60{1:2 3{1:6 4:2}}");
+    PACKET(3, "60{1:3 3{1:7} 6{1:43}}"); /* not known */
+    PACKET(4, "60{1:4 4{1:5 2:8 4:8}}");
+    PACKET(5, "60{1:5 4{1:5 2:9} 7{1:15}}");
+    PACKET(6, "60{1:6 4{1:5 2:10 4:8 5'own'}}");
+    trace_fixture_load(&f);
+    ck_assert_str_eq(TEXT(process, name, 1), "Service: network.mojom.NetworkService");
+    ck_assert_str_eq(ARGS(process, arg_set_id, 1), "chrome.process_type=Service: network.mojom.NetworkService");
+    ck_assert_str_eq(TEXT(process, name, 2), "Renderer");
+    ck_assert_int_eq(GET(process, name, 3), 0);
+    static const char *const threads[] = {"Compositor", "CrBrowserMain", "own"};
+    for (uint32_t i = 0, row = 0; row < ROWS(thread); row++)
+        if (GET(thread, tid, row) >= 8)
+            ck_assert_str_eq(TEXT(thread, name, row), threads[i++]);
+}
+END_TEST
+
 START_TEST(log_messages_are_lines_of_a_thread)
 {
     PACKET(1, "13:1 12{4{1:1 2'a.cc' 4:7} 20{1:3 2'disk is full'}}");
@@ -193,6 +214,7 @@ Suite *chrome_events_suite(void)
     TCase *c = tcase_create("packets");
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, args_have_an_order_of_their_own);
+    tcase_add_test(c, types_are_names);
     tcase_add_test(c, log_messages_are_lines_of_a_thread);
     tcase_add_test(c, extensions_are_known_without_descriptors);
     tcase_add_test(c, counters_on_other_tracks_are_counted);

@@ -97,12 +97,12 @@ START_TEST(operations_on_files_end_with_their_request)
         {100, 60, "CreateFile", "I/O Request Packet=11 File Object=12 Create Options=1 Open Path=C:/x NT Status=5"},
         {110, 40, "ReadFile", "I/O Request Packet=22 Offset=4096 I/O Size=512 Extra Info=512 NT Status=0"},
         {170, 0, "SetInformation",
-         "I/O Request Packet=33 File Size=9 Info Class=FileEndOfFileInformation Missing Event=End"},
+         "I/O Request Packet=33 Info Class=FileEndOfFileInformation File Size=9 Missing Event=End"},
         {180, 0, "Close", ""},
         {190, 0, "EndOperation", "I/O Request Packet=99 Missing Event=Start"},
         {200, 0, "PathOperation", "I/O Request Packet=33 Info Class=90 File Name=y Missing Event=End"},
         {210, 0, "DirectoryEnumeration",
-         "I/O Request Packet=44 Info Class=FileDirectoryInformation Enumeration Path=*.c Missing Event=End"},
+         "I/O Request Packet=44 Enumeration Path=*.c Info Class=FileDirectoryInformation Missing Event=End"},
     };
     ck_assert_uint_eq(ROWS(slice), sizeof expected / sizeof *expected);
     for (uint32_t i = 0; i < ROWS(slice); i++) {

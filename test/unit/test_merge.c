@@ -366,6 +366,14 @@ START_TEST(a_manifest_alone_comes_first)
     ck_assert_ptr_nonnull(
         strstr(l.err.text, "perfetto_manifest: perfetto_manifest file must be the first trace file in the input"));
     unload(&l);
+    l = (struct load){0};
+    storage_init(&l.st);
+    ck_assert_int_eq(importer_open(&l.im, &l.st, NULL, &l.err), 0);
+    ck_assert_int_eq(importer_add_file(l.im, path, &l.err), 0);
+    ck_assert_int_eq(importer_finish(l.im, &l.err), 0);
+    ck_assert_uint_eq(l.st.t[T_machine].n_rows, 0); /* it names none that anything is of */
+    ck_assert_uint_eq(l.st.t[T_trace_file].n_rows, 1);
+    unload(&l);
     unlink(path);
 }
 END_TEST
@@ -541,6 +549,30 @@ START_TEST(one_manifest_an_archive)
 END_TEST
 
 /* JSON that is cut or random is an error, never a crash. */
+/* Compressed members are opened in their turn: behind traces of packets, and by their names. */
+START_TEST(a_compressed_manifest_comes_before_traces)
+{
+    uint8_t packed[512];
+    z_stream z = {.next_in = (Bytef *)(uintptr_t)M("\"version\": 1"), .next_out = packed, .avail_out = sizeof packed};
+    z.avail_in = (uInt)strlen((const char *)z.next_in);
+    ck_assert_int_eq(deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    ck_assert_int_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
+    struct pb_writer a = {0};
+    struct member members[] = {{"a.json.gz", slice_of(packed, z.total_out)},
+                               {"b", make_trace(&a, "one", 0, 100, 1000000, 110)}};
+    struct load l;
+    load_members(&l, members, 1, false);
+    ck_assert_int_eq(l.rc, 0);
+    unload(&l);
+    load_members(&l, members, 2, false);
+    ck_assert_int_eq(l.rc, -MRD_EFORMAT);
+    ck_assert_ptr_nonnull(strstr(l.err.text, "perfetto_manifest file must be the first trace file"));
+    unload(&l);
+    pb_writer_free(&a);
+    deflateEnd(&z);
+}
+END_TEST
+
 START_TEST(damaged_manifests_are_survived)
 {
     size_t n = strlen(placed);
@@ -587,6 +619,7 @@ Suite *merge_suite(void)
     tcase_add_test(t, names_of_members_lead_nowhere);
     tcase_add_loop_test(t, bombs_are_refused, 0, 2);
     tcase_add_test(t, one_manifest_an_archive);
+    tcase_add_test(t, a_compressed_manifest_comes_before_traces);
     tcase_add_test(t, damaged_manifests_are_survived);
     suite_add_tcase(s, t);
     return s;

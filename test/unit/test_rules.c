@@ -96,6 +96,13 @@ static const struct rule rules[] = {
      "'<300,>100', "
      "NULL, '1', NULL)",
      "200,0,main,0,2;200,1,fn,2,2;299,0,main,0,1;299,1,fn,1,1"},
+    {"flame graph of samples of one moment, and what was asked for",
+     CLOCKS PROCESSES
+     "1{8:10 10:3 13:1 12{5{1:1 2'main'} 6{1:1 2:1 3:1 4:1} 19{1:1} 7{1:1 2:1}}} 1{8:100 10:3 66{1:0 2:100 3:101 4:1}} "
+     "1{8:200 10:3 66{1:0 2:100 3:101 4:1}}",
+     "SELECT id, ts, count, profile_type, ts_in, ts_constraint, upid, upid_group, focus_str FROM "
+     "experimental_flamegraph('perf', NULL, '=200', 1, NULL, NULL)",
+     "0,200,1,perf,-,=200,1,-,-"},
     {"flame graph of a Java heap: what is kept by weak references is not", JAVA,
      "SELECT depth, name, map_name, count, cumulative_count, size, cumulative_size, parent_id FROM "
      "experimental_flamegraph('graph', 2000, NULL, 1, NULL, NULL)",
@@ -140,6 +147,14 @@ static const struct rule rules[] = {
      "CREATE PERFETTO TABLE t(x LONG, s STRING, d DOUBLE) AS SELECT 1 AS x, 's' AS s, 1.0 AS d WHERE 0; "
      "SELECT name, col_type, nullable, sorted FROM perfetto_table_info('t')",
      "x,id,0,0;s,string,0,2;d,double,0,2;_auto_id,id,0,0"},
+    {"columns that tables of functions have beside the answer",
+     "1{8:1 10:1 13:1 60{1:7 2't'}} 1{8:2 10:1 11{9:1 11:7 23'a'}} 1{8:5 10:1 11{9:2 11:7}}",
+     "SELECT id, _auto_id, start_bound, end_bound FROM experimental_flat_slice(0, 9)", "0,0,0,9;1,1,0,9;2,2,0,9"},
+    {"the table that columns are of", "",
+     "SELECT DISTINCT table_name FROM perfetto_table_info('__intrinsic_counter') WHERE id = _auto_id",
+     "__intrinsic_counter"},
+    {"bounds have no types, as in the tables of SQLite", "",
+     "SELECT group_concat(name || '=' || type) FROM pragma_table_xinfo('_trace_bounds')", "start_ts=,end_ts="},
     {"columns of tables that are built in", "",
      "SELECT name, col_type, nullable, sorted FROM perfetto_table_info('__intrinsic_counter')",
      "id,id,0,0;ts,int64,0,2;track_id,uint32,0,3;value,double,0,3;arg_set_id,uint32,4,3;_auto_id,id,0,0"},

@@ -149,7 +149,7 @@ void cpu_per_uid_parse(struct packet *p)
     struct cpu_uid_times *t = times_of(m);
     if (!t)
         return;
-    uint64_t state = hash_combine(hash_u64(p->gen->seq->id), (uint64_t)(uintptr_t)p->gen->interned), uid, ms;
+    uint64_t state = p->gen->state, uid, ms;
     struct pb_field f;
     uint64_t *clusters = u64map_put(&t->clusters, state, NULL);
     if (!clusters) {

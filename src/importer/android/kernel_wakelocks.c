@@ -33,12 +33,6 @@ void wakelocks_close(struct wakelocks *w)
     mem_free(w);
 }
 
-/* The number of an incremental state of a sequence. */
-static uint64_t state_of(const struct packet *p)
-{
-    return hash_combine(hash_u64(p->gen->seq->id), (uint64_t)(uintptr_t)p->gen->interned);
-}
-
 /* The counter of a name and type, made when new; UINT32_MAX when out of memory. */
 static uint32_t counter_of(struct machine_ctx *m, struct wakelocks *w, strid name, uint64_t type)
 {
@@ -105,7 +99,7 @@ void kernel_wakelocks_parse(struct packet *p)
         m->im->failed = true;
         return;
     }
-    uint64_t state = state_of(p), id, held;
+    uint64_t state = hash_u64(p->gen->state), id, held;
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
     while (pb_next(&c, &f))

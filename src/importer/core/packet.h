@@ -21,6 +21,7 @@ struct seq_generation {
     struct interned *interned; /* shared between generations until the next clear */
     uint32_t input;            /* serial of the trace it belongs to */
     uint32_t clock_file;       /* of its builtin clocks */
+    uint32_t state;            /* number of its incremental state; unique in the import */
     uint32_t default_clock;    /* defaults.timestamp_clock_id, 0 when not given */
     void *track_event;         /* module state of this generation (importer/track_event), NULL until made */
 };

@@ -156,7 +156,7 @@ static struct seq_generation *add_generation(struct sequences *s, struct sequenc
     g->input = s->input;
     g->clock_file = s->clock_file;
     struct importer *im = s->m->im;
-    g->index = (uint32_t)im->generations.n;
+    g->index = g->state = (uint32_t)im->generations.n;
     return im->generations.n < UINT32_MAX && vec_push(&im->generations, g) ? g : NULL;
 }
 
@@ -230,6 +230,7 @@ bool sequence_set_defaults(struct sequences *s, struct sequence *seq, struct sli
         return false;
     }
     g->interned = seq->gen->interned;
+    g->state = seq->gen->state;
     g->defaults = kept;
     struct pb_field f;
     struct pb_cursor c = pb_cursor(kept);

@@ -440,6 +440,11 @@ int reader_feed(struct reader *r, const void *bytes, size_t len, struct error *e
     return stream_write(&r->fed, slice_of(bytes, len), err);
 }
 
+bool reader_had_manifest_alone(const struct reader *r)
+{
+    return r->has_manifest && !r->inputs;
+}
+
 uint64_t reader_bytes(const struct reader *r)
 {
     return r->packed_bytes;

@@ -28,6 +28,9 @@ int reader_add_file(struct reader *r, const char *path, struct error *err);
 int reader_feed(struct reader *r, const void *bytes, size_t len, struct error *err);
 /* The bytes of all files and feeds so far, as they are. */
 uint64_t reader_bytes(const struct reader *r);
+
+/* Whether all that was read is a manifest, and no trace. */
+bool reader_had_manifest_alone(const struct reader *r);
 /* No more bytes come of what was fed. */
 int reader_finish(struct reader *r, struct error *err);
 /* Counts the files that shrank while they were read. */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 enum { MAX_NESTED = 4 };
+static const char first_text[] = "perfetto_manifest file must be the first trace file in the input";
 
 static int priority_of(enum trace_format f)
 {
@@ -245,6 +246,19 @@ static void read_entry(struct merge *m, const struct entry *e, uint32_t parent)
     }
 }
 
+/* A manifest in a member that is compressed is read in its turn: no trace may come before it. */
+static int check_compressed_manifest(const struct merge *m, struct error *err)
+{
+    bool any_trace = false;
+    for (size_t i = 0; i < m->entries.n; i++) {
+        const struct entry *e = &m->entries.p[i];
+        if (e->format == FORMAT_MANIFEST && e->outer != FORMAT_MANIFEST && any_trace)
+            return merge_fail(err, "%s", first_text);
+        any_trace |= e->serial != NOT_A_TRACE;
+    }
+    return 0;
+}
+
 static void merge_close(struct merge *m)
 {
     vec_free(&m->entries);
@@ -270,6 +284,8 @@ static int merge_archive(struct reader *r, struct slice file, uint32_t row, stru
         qsort(m.entries.p, m.entries.n, sizeof *m.entries.p, by_order);
     if (!rc)
         rc = merge_place(&m, err);
+    if (!rc)
+        rc = check_compressed_manifest(&m, err);
     if (!rc && m.has_manifest)
         rc = merge_apply_manifest(&m, err);
     for (size_t i = 0; i < m.entries.n && !rc && !r->im->failed; i++)
@@ -292,8 +308,9 @@ static int merge_manifest_alone(struct reader *r, struct slice text, struct erro
 {
     struct manifest manifest;
     if (r->inputs || r->has_manifest)
-        return merge_fail(err, "perfetto_manifest file must be the first trace file in the input");
+        return merge_fail(err, "%s", first_text);
     r->has_manifest = true;
+    trace_file_add(r->im, UINT32_MAX, 0, FORMAT_MANIFEST, (int64_t)text.len);
     int rc = manifest_parse(&manifest, text, err);
     if (!rc && manifest.trace_clock)
         metadata_int(r->im, NULL, METADATA_trace_time_clock_id, manifest.trace_clock);

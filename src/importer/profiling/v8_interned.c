@@ -82,7 +82,7 @@ static uint64_t *read_before(struct packet *p, struct v8 *v, uint32_t field, uin
         stats_add(&p->m->st->stats, p->m->id, STAT_v8_intern_errors, 1);
         return NULL;
     }
-    uint64_t key = hash_combine(hash_combine(hash_u64((uintptr_t)p->gen->interned), field), iid);
+    uint64_t key = hash_combine(hash_combine(hash_u64(p->gen->state), field), iid);
     uint64_t *slot = u64map_put(&v->read, key, NULL);
     p->m->im->failed |= !slot;
     return slot;
@@ -90,7 +90,7 @@ static uint64_t *read_before(struct packet *p, struct v8 *v, uint32_t field, uin
 
 static void remember(struct packet *p, struct v8 *v, uint32_t field, uint64_t iid, uint64_t word)
 {
-    uint64_t key = hash_combine(hash_combine(hash_u64((uintptr_t)p->gen->interned), field), iid);
+    uint64_t key = hash_combine(hash_combine(hash_u64(p->gen->state), field), iid);
     p->m->im->failed |= !u64map_set(&v->read, key, word);
 }
 

@@ -275,6 +275,9 @@ static void tell_thread(struct packet *p, uint32_t utid, struct slice thread, st
     if (pb_find(thread, THREAD_DESCRIPTOR_THREAD_NAME, &f) && pb_bytes(&f).len)
         process_tracker_thread_name(p->m->processes, utid, import_slice(p->m->im, pb_bytes(&f)),
                                     THREAD_NAME_TRACK_DESCRIPTOR);
+    else if (pb_find(thread, THREAD_DESCRIPTOR_CHROME_THREAD_TYPE, &f) &&
+             (type = track_event_chrome_thread_name(pb_i32(&f)))) /* Chrome before it had descriptors of its own */
+        process_tracker_thread_name(p->m->processes, utid, import_str(p->m->im, type), THREAD_NAME_TRACK_DESCRIPTOR);
     if (pb_find(thread, THREAD_DESCRIPTOR_LEGACY_SORT_INDEX, &f))
         add_row_arg(p, true, utid, "thread_sort_index_hint", pb_i32(&f));
 }
@@ -337,7 +340,8 @@ static void tell_process(struct packet *p, uint32_t upid, struct slice process, 
     process_tracker_process_name(processes, upid, name, PROCESS_NAME_TRACK_DESCRIPTOR);
     if (n)
         ROW_SET(p->m->st, process, cmdline, upid, strpool_intern(&p->m->st->strings, cmdline, n));
-    const char *type = chrome.len && pb_find(chrome, CHROME_PROCESS_DESCRIPTOR_PROCESS_TYPE, &f)
+    const char *type = (chrome.len && pb_find(chrome, CHROME_PROCESS_DESCRIPTOR_PROCESS_TYPE, &f)) ||
+                               pb_find(process, PROCESS_DESCRIPTOR_CHROME_PROCESS_TYPE, &f)
                            ? track_event_chrome_process_name(pb_i32(&f))
                            : NULL;
     if (type)

@@ -244,8 +244,8 @@ static const struct column_def flat_columns[] = {
     {"name", COL_STR, COL_NULLABLE, "NULL in a gap."},
     {"arg_set_id", COL_U32, COL_NULLABLE, ""},
     {"source_id", COL_U32, COL_NULLABLE, "Row of slice; NULL in a gap."},
-    {"start_bound", COL_I64, COL_HIDDEN, "What was asked for."},
-    {"end_bound", COL_I64, COL_HIDDEN, "What was asked for."},
+    {"start_bound", COL_I64, 0, "What was asked for."},
+    {"end_bound", COL_I64, 0, "What was asked for."},
 };
 static const struct table_def flat_def = {"", flat_columns, sizeof flat_columns / sizeof *flat_columns, ""};
 

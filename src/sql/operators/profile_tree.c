@@ -141,7 +141,7 @@ static bool is_wanted(const struct request *q, int64_t upid)
 }
 
 struct time_rule {
-    bool above, equal; /* from `at` on, or up to it; with itself or without */
+    bool above, below, equal; /* what it lets through: later times, earlier ones, `at` itself */
     int64_t at;
 };
 
@@ -150,12 +150,12 @@ static bool next_time(const char **s, struct time_rule *rule)
 {
     const char *p = *s + strspn(*s, ", ");
     char *end;
-    if (*p != '<' && *p != '>' && *p != '=')
+    *rule = (struct time_rule){.above = *p == '>', .below = *p == '<'};
+    p += rule->above || rule->below;
+    rule->equal = *p == '=';
+    if (!rule->above && !rule->below && !rule->equal)
         return false;
-    *rule = (struct time_rule){.above = *p == '>', .equal = p[1] == '='};
-    if (*p == '=')
-        return false;
-    p += 1 + rule->equal;
+    p += rule->equal;
     rule->at = strtoll(p, &end, 10);
     *s = end;
     return end != p;
@@ -165,9 +165,7 @@ static bool is_in_time(const struct request *q, int64_t ts)
 {
     struct time_rule r;
     for (const char *s = q->times; s && next_time(&s, &r);)
-        if (r.equal && ts == r.at)
-            continue;
-        else if (r.above ? ts <= r.at : ts >= r.at)
+        if (ts == r.at ? !r.equal : ts > r.at ? !r.above : !r.below)
             return false;
     return true;
 }
@@ -253,12 +251,12 @@ static void mark_focus(const struct request *q, struct profile_tree *tree)
 }
 
 static const struct column_def columns[] = {
-    {"profile_type", COL_STR, COL_HIDDEN, "Kind that was asked for."},
-    {"ts_in", COL_I64, COL_NULLABLE | COL_HIDDEN, "Time that was asked for."},
-    {"ts_constraint", COL_STR, COL_NULLABLE | COL_HIDDEN, "Times that were asked for."},
-    {"upid", COL_U32, COL_NULLABLE | COL_HIDDEN, "Process that was asked for."},
-    {"upid_group", COL_STR, COL_NULLABLE | COL_HIDDEN, "Processes that were asked for."},
-    {"focus_str", COL_STR, COL_NULLABLE | COL_HIDDEN, "Text that was asked for."},
+    {"profile_type", COL_STR, 0, "Kind that was asked for."},
+    {"ts_in", COL_I64, COL_NULLABLE, "Time that was asked for."},
+    {"ts_constraint", COL_STR, COL_NULLABLE, "Times that were asked for."},
+    {"upid", COL_U32, COL_NULLABLE, "Process that was asked for."},
+    {"upid_group", COL_STR, COL_NULLABLE, "Processes that were asked for."},
+    {"focus_str", COL_STR, COL_NULLABLE, "Text that was asked for."},
     {"ts", COL_I64, 0, "Time of the profile."},
     {"depth", COL_U32, 0, "Nodes above."},
     {"name", COL_STR, COL_NULLABLE, "Function or class."},

@@ -9,7 +9,7 @@
 /* --- __intrinsic_winscope_proto_to_args_with_defaults(table) ------------------------------------------------------ */
 
 static const struct column_def args_columns[] = {
-    {"table_name", COL_STR, COL_HIDDEN, "Table that was asked for."},
+    {"table_name", COL_STR, 0, "Table that was asked for."},
     {"base64_proto_id", COL_U32, 0, "Number of the message, as its table has it."},
     {"flat_key", COL_STR, 0, ""},
     {"key", COL_STR, 0, ""},

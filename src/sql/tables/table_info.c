@@ -130,11 +130,8 @@ static int table_info(struct engine *e, sqlite3_value **args, struct table *out,
 }
 
 static const struct column_def columns[] = {
-    {"table_name", COL_STR, COL_HIDDEN, ""},
-    {"name", COL_STR, 0, ""},
-    {"col_type", COL_STR, 0, ""},
-    {"nullable", COL_I64, 0, ""},
-    {"sorted", COL_I64, 0, ""},
+    {"table_name", COL_STR, 0, ""}, {"name", COL_STR, 0, ""},   {"col_type", COL_STR, 0, ""},
+    {"nullable", COL_I64, 0, ""},   {"sorted", COL_I64, 0, ""},
 };
 static const struct table_def def = {"", columns, sizeof columns / sizeof *columns, ""};
 
