@@ -650,7 +650,7 @@ static const struct {
     {"SELECT json_error_position('{\"a\":[1,2}'), json_error_position('[1]'), jsonb_extract('{\"a\":5}', '$.a')",
      "10,0,5"},
     {"SELECT json_pretty('{\"a\":[1,{}]}')", "{\n    \"a\": [\n        1,\n        {}\n    ]\n}"},
-    {"SELECT __intrinsic_strip_hex('0x7f3a thread-12 dead 1234', 2)", "<num> thread-<num> dead <num>"},
+    {"SELECT __intrinsic_strip_hex('0x7f3a thread-12 dead 1234', 2)", "0x<num> thread-<num> dead <num>"},
 };
 
 START_TEST(operators_and_functions)

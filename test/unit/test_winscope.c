@@ -268,7 +268,7 @@ START_TEST(layers_that_cover_others)
     }
     ck_assert_int_eq(GET(surfaceflinger_layer, is_hidden_by_policy, 3), 1);
     ck_assert_int_eq(GET(surfaceflinger_layer, is_missing_z_parent, 5), 1);
-    ck_assert_int_eq(GET(surfaceflinger_layer, is_missing_z_parent, 0), COL_NULL);
+    ck_assert_int_eq(GET(surfaceflinger_layer, is_missing_z_parent, 0), 0);
     ck_assert_int_eq(GET(surfaceflinger_layer, layer_rect_id, 5), COL_NULL);
     uint32_t child = (uint32_t)GET(surfaceflinger_layer, layer_rect_id, 4),
              parent = (uint32_t)GET(surfaceflinger_layer, layer_rect_id, 3);

@@ -120,14 +120,14 @@ static void count_dump(struct packet *p, const struct dump *d)
         stats_set_idx(stats, p->m->id, STAT_heapprofd_client_error, pid, (int64_t)error);
     if (error == CLIENT_ERROR_HIT_TIMEOUT && !d->flags[PROFILE_PACKET_PROCESS_HEAP_SAMPLES_BUFFER_OVERRAN])
         stats_add_idx(stats, p->m->id, STAT_heapprofd_buffer_overran, pid, 1);
-    if (d->wanted_interval && d->interval != d->wanted_interval)
+    if (d->wanted_interval)
         stats_set_idx(stats, p->m->id, STAT_heapprofd_sampling_interval_adjusted, pid,
                       (int64_t)(d->interval - d->wanted_interval));
-    stats_set_idx(stats, p->m->id, STAT_heapprofd_last_profile_timestamp, pid, d->ts);
+    stats_set_idx(stats, p->m->id, STAT_heapprofd_last_profile_timestamp, pid, p->ts);
     for (size_t i = 0; i < sizeof process_stats / sizeof *process_stats; i++) {
         struct pb_field f;
-        if (pb_find(d->stats, process_stats[i].field, &f))
-            stats_add_idx(stats, p->m->id, process_stats[i].stat, pid, pb_i64(&f));
+        bool told = pb_find(d->stats, process_stats[i].field, &f);
+        stats_add_idx(stats, p->m->id, process_stats[i].stat, pid, told ? pb_i64(&f) : 0); /* a row for each process */
     }
 }
 

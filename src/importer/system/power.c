@@ -197,14 +197,14 @@ enum tokenize_result power_rails_tokenize(struct packet *p)
     while (pb_next(&c, &f)) {
         if (f.id == POWER_RAILS_RAIL_DESCRIPTOR)
             add_rail(p, session, pb_bytes(&f));
-        any |= f.id == POWER_RAILS_RAIL_DESCRIPTOR || f.id == POWER_RAILS_ENERGY_DATA;
+        any |= f.id == POWER_RAILS_ENERGY_DATA;
     }
     c = pb_cursor(p->field);
     while (pb_next(&c, &f))
         if (f.id == POWER_RAILS_ENERGY_DATA)
             add_energy(p, session, pb_bytes(&f));
     if (!any)
-        import_log(p->m, STAT_power_rail_empty_packet, p->has_ts ? p->ts : COL_NULL, p->byte_offset, ARGSET_NONE);
+        stats_add(&p->m->st->stats, 0, STAT_power_rail_empty_packet, 1); /* kept for the host, whoever sent it */
     return TOKENIZE_DONE;
 }
 

@@ -298,7 +298,7 @@ static void write_layer(struct snapshot *s, const struct layer *k, int64_t layer
                                     .hwc_composition_type = signed_field(k->bytes, LAYER_PROTO_HWC_COMPOSITION_TYPE),
                                     .is_hidden_by_policy = k->flags & HIDDEN_FLAG || k->id == OFFSCREEN_ROOT,
                                     .z_order_relative_of = k->relative,
-                                    .is_missing_z_parent = missing ? 1 : COL_NULL,
+                                    .is_missing_z_parent = missing,
                                     .layer_rect_id = layer_rect,
                                     .input_rect_id = input});
 }

@@ -113,7 +113,7 @@ static void hash(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     sqlite3_result_int64(ctx, (int64_t)h);
 }
 
-/* Hex numbers of at least n digits (n < 0: any) become "<num>". */
+/* Hex numbers of at least n digits (n < 0: any) become "<num>"; a 0x in front stays there. */
 static void strip_hex(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     (void)argc;
@@ -142,6 +142,8 @@ static void strip_hex(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         }
         /* a word such as "dead" is a word: a run counts when it has a decimal digit or the 0x in front */
         if ((int64_t)(digits - start) >= least && (number || prefix)) {
+            memcpy(out + n, in.p + i, start - i);
+            n += start - i;
             memcpy(out + n, "<num>", 5);
             n += 5;
             i = digits;
