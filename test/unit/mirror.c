@@ -285,7 +285,7 @@ static uint64_t ask_all(struct engine *e, const char *query, bool direct, bool *
     int rc = engine_query(e, "test", slice_str(query), &r, &script, &err);
     set_gate(false);
     const char *sql = r.stmt ? sqlite3_sql(r.stmt) : "";
-    *planned = strstr(sql, "FROM __intrinsic_plan(") || strstr(sql, "FROM __intrinsic_aggregate(");
+    *planned = strstr(sql, "FROM __intrinsic_plan") || strstr(sql, "FROM __intrinsic_aggregate(");
     for (int i = 0; r.stmt && i < r.n_columns; i++) {
         const char *name = sqlite3_column_name(r.stmt, i);
         all = hash_combine(all, hash_bytes(name, strlen(name)));

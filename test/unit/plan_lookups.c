@@ -97,9 +97,13 @@ static void put_ranged_value(struct text *t, const char *const *values, uint32_t
                                          " ORDER BY z.track_id DESC, z.id LIMIT 1",
                                          " ORDER BY z.track_id LIMIT 1"};
     uint32_t at = pick(n);
-    put(t, "(SELECT %s", values[at]);
+    bool aggregate = n > AGGREGATES && at < AGGREGATES;
+    if (aggregate && pick(4) == 0)
+        put(t, "(SELECT %s %c %s", one_of(plan_at->ints, 8), "-+/<"[pick(4)], values[at]);
+    else
+        put(t, "(SELECT %s", values[at]);
     put_ranged(t);
-    put(t, "%s)", n > AGGREGATES && at < AGGREGATES ? "" : orders[pick(8)]);
+    put(t, "%s)", aggregate ? "" : orders[pick(8)]);
 }
 
 void put_query_text(struct text *t)

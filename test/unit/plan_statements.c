@@ -309,10 +309,10 @@ void make_statement(struct text *t)
         break;
     case 5:
         n = 1 + pick(2);
-        for (uint32_t i = 0, arms = 2 + pick(2), kind = pick(6); i < arms; i++) {
+        for (uint32_t i = 0, arms = 2 + pick(3), kind = pick(6), mixed = pick(2); i < arms; i++) {
             static const char *const kinds[] = {"UNION ALL", "UNION ALL", "UNION ALL", "UNION", "EXCEPT", "INTERSECT"};
             if (i)
-                put(t, " %s ", kinds[kind]);
+                put(t, " %s ", kinds[mixed ? pick(6) : kind]);
             put(t, "SELECT ");
             for (uint32_t k = 0; k < n; k++) {
                 put(t, k ? ", " : "");

@@ -314,7 +314,27 @@ START_TEST(lookups_by_ranges)
         "v_slice s",
         "SELECT count(*) FROM v_slice s WHERE (SELECT count(*) FROM v_thread y JOIN v_slice z ON z.depth = y.tid WHERE "
         "z.track_id = s.track_id AND y.upid > s.depth) > 1"};
+    static const char *const moved[] = {
+        "SELECT id, (SELECT s.ts - max(z.ts + z.dur) FROM v_slice z WHERE z.track_id = s.track_id AND z.ts < s.ts) "
+        "FROM "
+        "v_slice s",
+        "SELECT id, (SELECT count(*) > s.depth / 4 FROM v_slice z WHERE z.track_id = s.track_id AND z.ts < s.ts) FROM "
+        "v_slice s",
+        "SELECT id, (SELECT coalesce(max(c.value), 0.5) IS NULL FROM v_counter c WHERE c.track_id = s.track_id AND "
+        "c.ts > s.ts) FROM v_slice s",
+        "SELECT id, (SELECT s.name || max(z.dur) FROM v_slice z WHERE z.track_id = s.depth) FROM v_slice s",
+        "SELECT id, (SELECT t.name FROM v_thread t JOIN v_machine m ON m.id = t.id WHERE t.id = s.depth) FROM v_slice "
+        "s",
+        "SELECT id, (SELECT max(c.value) FROM v_counter c WHERE c.track_id = s.track_id AND c.ts <= s.ts) FROM v_slice "
+        "s",
+        "SELECT count(*), min(ts) FROM v_slice WHERE ts > (SELECT min(ts) + 90 FROM v_slice) AND dur < (SELECT max(ts) "
+        "FROM v_counter WHERE id < 0)",
+        "SELECT count(*), min(ts) FROM v_slice WHERE name IN ('a', 'B', 'none such') AND depth IN (3, 9, 200)",
+        "SELECT name, dur, id FROM v_slice WHERE dur > 4 ORDER BY name, dur DESC, id",
+        "SELECT id, dur + 1, upper(name) FROM v_slice ORDER BY category DESC, thread_ts",
+        "SELECT thread_ts, id FROM v_slice ORDER BY thread_ts DESC, track_id"};
     static const char *const others[] = {
+        "SELECT id, name, (id / 900) * 9223372036854775807 FROM v_slice ORDER BY depth, name",
         "SELECT id, (SELECT sum(z.ts * 4000000000000000) FROM v_slice z WHERE z.track_id = s.track_id AND z.ts < s.ts) "
         "FROM v_slice s",
         "SELECT id, (SELECT z.id FROM v_slice z WHERE z.ts = s.ts AND z.id > s.id ORDER BY z.ts DESC LIMIT 1) FROM "
@@ -322,10 +342,47 @@ START_TEST(lookups_by_ranges)
         "SELECT id, (SELECT max(c.value) FROM v_counter c WHERE c.ts < s.ts AND c.ts > s.ts - 50) FROM v_slice s",
         "SELECT id, (SELECT group_concat(z.id) FROM v_slice z WHERE z.track_id = s.track_id AND z.ts < s.ts) FROM "
         "v_slice s WHERE id < 300",
-        "SELECT id, (SELECT s.ts - max(z.ts) FROM v_slice z WHERE z.track_id = s.track_id AND z.ts < s.ts) FROM "
-        "v_slice s"};
+        "SELECT id, (SELECT z.ts - max(z.ts) FROM v_slice z WHERE z.track_id = s.track_id AND z.ts < s.ts) FROM "
+        "v_slice s",
+        "SELECT id, (SELECT t.name FROM v_thread t JOIN v_slice z ON z.depth = t.id WHERE t.tid = s.depth) FROM "
+        "v_slice "
+        "s WHERE id < 400"};
     struct mirror m;
     mirror_open(&m, 61, PLAN_ROWS);
+    for (size_t i = 0; i < sizeof planned / sizeof *planned; i++)
+        ck_assert_msg(mirror_compare_planner(&m, planned[i]), "no plan: %s", planned[i]);
+    for (size_t i = 0; i < sizeof moved / sizeof *moved; i++)
+        ck_assert_msg(mirror_compare_planner(&m, moved[i]), "no plan: %s", moved[i]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        mirror_compare_planner(&m, others[i]);
+    mirror_close(&m);
+}
+END_TEST
+
+/* UNION ALL, UNION, EXCEPT and INTERSECT in one statement; SQLite takes them from the left. */
+START_TEST(compounds_of_several_kinds)
+{
+    static const char *const planned[] = {
+        "SELECT depth FROM v_slice WHERE dur > 9 EXCEPT SELECT track_id FROM v_slice UNION ALL SELECT tid FROM "
+        "v_thread",
+        "SELECT depth FROM v_slice EXCEPT SELECT track_id FROM v_slice UNION ALL SELECT tid FROM v_thread ORDER BY 1 "
+        "DESC",
+        "SELECT depth, name FROM v_slice UNION SELECT tid, name FROM v_thread EXCEPT SELECT track_id, name FROM "
+        "v_slice",
+        "SELECT name FROM v_slice INTERSECT SELECT name FROM v_thread UNION SELECT category FROM v_slice ORDER BY 1",
+        "SELECT depth, dur FROM v_slice UNION ALL SELECT tid, upid FROM v_thread INTERSECT SELECT track_id, depth FROM "
+        "v_slice UNION ALL SELECT 1, NULL LIMIT 40 OFFSET 3",
+        "SELECT depth, count(*) FROM (SELECT depth FROM v_slice EXCEPT SELECT track_id FROM v_slice UNION ALL SELECT "
+        "track_id FROM v_counter) GROUP BY 1",
+        "SELECT count(*) FROM v_slice WHERE depth IN (SELECT tid FROM v_thread UNION SELECT track_id FROM v_slice "
+        "EXCEPT "
+        "SELECT 5)"};
+    static const char *const others[] = {
+        "SELECT depth FROM v_slice EXCEPT SELECT 'a' UNION ALL SELECT tid FROM v_thread",
+        "SELECT dur / 2.0 FROM v_slice EXCEPT SELECT value FROM v_counter UNION ALL SELECT 1.5",
+        "SELECT depth, dur FROM v_slice UNION SELECT tid FROM v_thread EXCEPT SELECT 1"};
+    struct mirror m;
+    mirror_open(&m, 62, PLAN_ROWS);
     for (size_t i = 0; i < sizeof planned / sizeof *planned; i++)
         ck_assert_msg(mirror_compare_planner(&m, planned[i]), "no plan: %s", planned[i]);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -350,6 +407,7 @@ Suite *sql_plan_shapes_suite(void)
     tcase_add_test(t, joins_with_few_keys);
     tcase_add_test(t, first_groups_are_left_to_sqlite);
     tcase_add_test(t, lookups_by_ranges);
+    tcase_add_test(t, compounds_of_several_kinds);
     suite_add_tcase(s, t);
     return s;
 }

@@ -339,19 +339,6 @@ struct query_plan *plan_build_core(struct reader *outer, const struct sql_query 
 struct query_plan *plan_build(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
                               const struct cte_scope *ctes)
 {
-    struct reader r;
-    if (!q->selects->next)
-        return plan_build_core(outer, q, q->selects, tree, ctes, &plan_asked_whole);
-    enum compound kind = (enum compound)q->selects->next->compound;
-    struct query_plan *arms = plan_build_arms(outer, q, tree, ctes, kind);
-    struct query_plan *p = arms ? plan_begin(&r, outer, tree) : NULL;
-    if (!p) {
-        plan_free(arms);
-        return NULL;
-    }
-    r.ctes = ctes;
-    if (plan_read_compound(&r, arms, q, kind) && !p->arena.failed)
-        return p;
-    plan_free(p);
-    return NULL;
+    return q->selects->next ? plan_build_compound(outer, q, tree, ctes)
+                            : plan_build_core(outer, q, q->selects, tree, ctes, &plan_asked_whole);
 }

@@ -25,7 +25,8 @@ bool plan_read_limit(struct reader *r, const struct sql_query *q);
 bool plan_read_keyed_core(struct reader *r, struct reader *outer, const struct sql_select *s, struct keyed *k);
 bool plan_read_list_core(struct reader *r, const struct sql_select *s, const struct list *list);
 
-/* A compound whose arms are those, which it takes: compound.c. */
-bool plan_read_compound(struct reader *r, struct query_plan *arms, const struct sql_query *q, enum compound kind);
+/* compound.c */
+struct query_plan *plan_build_compound(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
+                                       const struct cte_scope *ctes);
 
 #endif

@@ -22,24 +22,60 @@ static bool agree_on_types(struct query_plan *arms)
     return true;
 }
 
-struct query_plan *plan_build_arms(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
-                                   const struct cte_scope *ctes, enum compound kind)
+static struct query_plan *build_compound(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
+                                         const struct cte_scope *ctes, const struct sql_select *end);
+
+enum compound plan_last_kind(const struct sql_query *q)
 {
-    struct query_plan *arms = NULL, **end = &arms;
+    const struct sql_select *s = q->selects;
+    while (s->next)
+        s = s->next;
+    return (enum compound)s->compound;
+}
+
+/* Where the last operators of one kind begin, of the cores before `end`: what stands before is their first arm. */
+static const struct sql_select *last_run(const struct sql_query *q, const struct sql_select *end)
+{
+    const struct sql_select *first = q->selects->next;
+    for (const struct sql_select *s = first; s != end; s = s->next)
+        if (s->compound != first->compound)
+            first = s;
+    return first;
+}
+
+/* The arms of the cores before `end`. `A EXCEPT B UNION ALL C` has two: the first is a compound of its own. */
+static struct query_plan *build_arms(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
+                                     const struct cte_scope *ctes, const struct sql_select *end)
+{
+    const struct sql_select *run = last_run(q, end), *s = q->selects;
+    enum compound kind = (enum compound)run->compound;
+    struct query_plan *arms = NULL, **last = &arms;
     struct reader r = *outer;
     bool ok = true;
     r.once = kind != COMPOUND_UNION_ALL;
     r.any_order |= r.once;
-    for (const struct sql_select *s = q->selects; ok && s; s = s->next) {
-        ok = (s == q->selects || s->compound == kind) && ++r.loop_arm <= PLAN_MAX_ARMS;
-        *end = ok ? plan_build_core(&r, q, s, tree, ctes, &plan_asked_whole) : NULL;
-        ok = *end && (*end)->n_items == arms->n_items;
-        end = *end ? &(*end)->next_arm : end;
+    if (run != s->next) {
+        *last = ++r.compounds < PLAN_MAX_DEPTH ? build_compound(&r, q, tree, ctes, run) : NULL;
+        ok = *last != NULL;
+        for (; s != run; s = s->next)
+            r.loop_arm++;
+        last = ok ? &(*last)->next_arm : last;
+    }
+    for (; ok && s != end; s = s->next) {
+        *last = ++r.loop_arm <= PLAN_MAX_ARMS ? plan_build_core(&r, q, s, tree, ctes, &plan_asked_whole) : NULL;
+        ok = *last && (*last)->n_items == arms->n_items;
+        last = *last ? &(*last)->next_arm : last;
     }
     if (ok && agree_on_types(arms))
         return arms;
     plan_free(arms);
     return NULL;
+}
+
+struct query_plan *plan_build_arms(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
+                                   const struct cte_scope *ctes)
+{
+    return build_arms(outer, q, tree, ctes, NULL);
 }
 
 /* ORDER BY of a compound names a column of the answer, by its place or by its name. */
@@ -132,10 +168,12 @@ static bool is_merged(const struct query_plan *p, const struct query_plan *arms,
     return sorted;
 }
 
-bool plan_read_compound(struct reader *r, struct query_plan *arms, const struct sql_query *q, enum compound kind)
+/* Of the whole compound, or of cores in front of others (`q` NULL), whose order and limit are not theirs. */
+static bool read_compound(struct reader *r, struct query_plan *arms, const struct sql_query *q, enum compound kind)
 {
     struct query_plan *p = r->plan;
     struct sql_name none = {"", 0, 0};
+    p->limit = -1;
     bool sets = kind == COMPOUND_EXCEPT || kind == COMPOUND_INTERSECT;
     if (sets && !number_arms(arms)) {
         plan_free(arms);
@@ -148,7 +186,7 @@ bool plan_read_compound(struct reader *r, struct query_plan *arms, const struct 
     for (uint32_t i = 0; i < e->n_columns; i++)
         if (!plan_add_item(r, e->columns[i].expr, arms->items[i].name, strlen(arms->items[i].name)))
             return false;
-    for (const struct sql_order *o = q->order; o; o = o->next) {
+    for (const struct sql_order *o = q ? q->order : NULL; o; o = o->next) {
         struct plan_expr *x = read_column_order(r, o->expr);
         if (!x || !plan_add_order(r, o, x))
             return false;
@@ -158,6 +196,29 @@ bool plan_read_compound(struct reader *r, struct query_plan *arms, const struct 
         return false;
     if (sets && !make_groups_of_arms(r, arms, kind == COMPOUND_INTERSECT))
         return false;
-    return plan_read_limit(r, q) && !is_merged(p, arms, kind) && plan_steps(p) && plan_settle_extreme(p) &&
+    return (!q || plan_read_limit(r, q)) && !is_merged(p, arms, kind) && plan_steps(p) && plan_settle_extreme(p) &&
            plan_settle_order(r);
+}
+
+static struct query_plan *build_compound(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
+                                         const struct cte_scope *ctes, const struct sql_select *end)
+{
+    struct reader r;
+    struct query_plan *arms = build_arms(outer, q, tree, ctes, end);
+    struct query_plan *p = arms ? plan_begin(&r, outer, tree) : NULL;
+    if (!p) {
+        plan_free(arms);
+        return NULL;
+    }
+    r.ctes = ctes;
+    if (read_compound(&r, arms, end ? NULL : q, (enum compound)last_run(q, end)->compound) && !p->arena.failed)
+        return p;
+    plan_free(p);
+    return NULL;
+}
+
+struct query_plan *plan_build_compound(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
+                                       const struct cte_scope *ctes)
+{
+    return build_compound(outer, q, tree, ctes, NULL);
 }

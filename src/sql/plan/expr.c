@@ -547,6 +547,8 @@ static struct plan_expr *read_query(struct reader *r, const struct sql_expr *x)
 
 struct plan_expr *read_expr(struct reader *r, const struct sql_expr *x)
 {
+    if (x == r->known && x)
+        return r->known_as;
     struct plan_expr *out = read_constant(r, x);
     if (out)
         return out;

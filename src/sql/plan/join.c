@@ -105,6 +105,7 @@ static bool index_build(struct join *j, const struct plan_step *step, struct key
         }
     }
     mem_free(words);
+    scan_close(&scan);
     if (!step->n_keys && !step->n_ranges && h->n > 64) /* every row with every row: SQLite may know better */
         r->rc = RUN_GAVE_UP;
     return !r->rc && key_index_finish(r, step, h);
@@ -127,6 +128,7 @@ static bool pass_build(struct run *r, const struct plan_step *step, struct key_i
         for (uint32_t i = 0; i < n; i++)
             h->passes[rows[i]] = 1;
     }
+    scan_close(&scan);
     return !r->rc;
 }
 

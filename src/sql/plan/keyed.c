@@ -82,21 +82,59 @@ static bool read_ranged_aggregate(struct reader *r, struct keyed *k, struct plan
     } kinds[] = {{"count", AGG_COUNT}, {"sum", AGG_SUM}, {"total", AGG_TOTAL},
                  {"avg", AGG_AVG},     {"min", AGG_MIN}, {"max", AGG_MAX}};
     const struct sql_expr *x = k->value;
-    while (x->kind == EXPR_FUNCTION && x->n_args == 2 &&
-           (sql_name_is(x->name, "coalesce") || sql_name_is(x->name, "ifnull")))
-        x = x->args; /* what it makes of NULL is known: lookup.c */
     if (x->kind != EXPR_FUNCTION || x->over || x->filter || x->distinct || x->n_args > 1)
         return false;
     bool star = sql_name_is(x->name, "count") && (x->star || x->n_args == 0);
     *arg = star ? plan_const(r->plan, PLAN_INT, 1) : x->n_args == 1 ? read_expr(r, x->args) : NULL;
     for (size_t i = 0; *arg && i < sizeof kinds / sizeof *kinds; i++) {
         bool counts = kinds[i].kind == AGG_COUNT && (*arg)->type != PLAN_NULL;
-        if (sql_name_is(x->name, kinds[i].name) && (counts || (*arg)->type == PLAN_INT)) {
+        bool extreme = (kinds[i].kind == AGG_MIN || kinds[i].kind == AGG_MAX) && (*arg)->type == PLAN_REAL;
+        if (sql_name_is(x->name, kinds[i].name) && (counts || extreme || (*arg)->type == PLAN_INT)) {
             k->aggregate = kinds[i].kind;
             return true;
         }
     }
     return false;
+}
+
+static bool is_aggregate(const struct sql_expr *x)
+{
+    static const char *const names[] = {"count", "sum", "total", "avg", "min", "max"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names && x->kind == EXPR_FUNCTION; i++)
+        found |= sql_name_is(x->name, names[i]);
+    return found && x->n_args < 2 && !x->over;
+}
+
+/* The only aggregate in an expression whose other parts mean nothing in this query; NULL: there are several, or none.
+ */
+static const struct sql_expr *only_aggregate(const struct reader *r, const struct sql_expr *x, bool *ok)
+{
+    const struct sql_expr *found = NULL;
+    if (is_aggregate(x))
+        return x;
+    if (!x->args) {
+        *ok &= is_outside(r, x);
+        return NULL;
+    }
+    *ok &= !x->query && !x->in_table && !x->over && !x->filter;
+    for (const struct sql_expr *a = x->args; a; a = a->next) {
+        const struct sql_expr *within = only_aggregate(r, a, ok);
+        *ok &= !within || !found;
+        found = within ? within : found;
+    }
+    return found;
+}
+
+/* `s.ts - max(e.ts)`: the aggregate is looked up, and the rest computed outside. */
+static void take_aggregate(const struct reader *r, struct keyed *k)
+{
+    bool ok = !is_aggregate(k->value);
+    const struct sql_expr *a = ok ? only_aggregate(r, k->value, &ok) : NULL;
+    if (a && ok) {
+        k->whole = k->value;
+        k->value = a;
+    }
 }
 
 /* SQLite walks backwards through a table that is sorted by the only term, which it descends: equal rows come from the
@@ -131,6 +169,7 @@ static bool read_keyed_value(struct reader *r, const struct sql_select *s, struc
     struct query_plan *p = r->plan;
     struct plan_expr *arg = NULL;
     r->aliases_allowed = false;
+    take_aggregate(r, k);
     if (k->n_ranges && read_ranged_aggregate(r, k, &arg)) {
         r->any_order = true;
         return plan_add_item(r, arg, "value", 5) && !s->query->order && !s->query->limit;

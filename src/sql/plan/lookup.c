@@ -158,6 +158,12 @@ static enum plan_type value_type(const struct plan_lookup *l, const struct plan_
     }
 }
 
+static bool is_only_table(const struct sql_query *q)
+{
+    const struct sql_from *f = q->selects->from;
+    return !f->next && f->form == SOURCE_TABLE;
+}
+
 static struct plan_expr *read_value(struct reader *r, const struct sql_expr *x)
 {
     const struct sql_query *q = x->query;
@@ -170,21 +176,33 @@ static struct plan_expr *read_value(struct reader *r, const struct sql_expr *x)
         return NULL;
     k.value = item->expr;
     struct query_plan *sub = plan_build_keyed(&in, q, &k);
+    if (!sub && !q->order && q->selects->from &&
+        !is_only_table(q)) { /* where one row is found, it may come in any order */
+        k = (struct keyed){.value = item->expr, .aggregate = AGG_KINDS};
+        in = inside(r, true);
+        sub = plan_build_keyed(&in, q, &k);
+    }
     struct plan_lookup *l = add_keyed(r, LOOKUP_VALUE, sub, &k, args);
     if (!l)
         return NULL;
     const struct plan_expr *value = l->sub->items[k.n].expr;
     enum plan_type type = value_type(l, value);
     bool computed = l->sub->grouped || l->aggregate != AGG_KINDS;
-    if (type == PLAN_NULL || (!computed && k.n + k.n_ranges && l->sub->n_sources > 1))
+    if (type == PLAN_NULL)
         return NULL;
+    l->one = !computed && k.n + k.n_ranges && l->sub->n_sources > 1; /* nobody knows which of several is the first */
     l->missing = plan_null(type);
     if (computed && k.n + k.n_ranges && !of_no_rows(r, k.value, type, &l->missing))
         return NULL;
     struct plan_expr *out = make(r, l, type, args);
     if (out)
         out->letter = l->aggregate == AGG_KINDS ? value->letter : 'c';
-    return out;
+    if (!out || !k.whole)
+        return out;
+    struct reader around = *r;
+    around.known = k.value;
+    around.known_as = out;
+    return read_expr(&around, k.whole);
 }
 
 struct plan_expr *read_lookup_of_one(struct reader *r, const struct sql_expr *x)
@@ -194,7 +212,7 @@ struct plan_expr *read_lookup_of_one(struct reader *r, const struct sql_expr *x)
     if (!out || before == r->plan->n_lookups)
         return NULL;
     struct plan_lookup *l = &r->plan->lookups[r->plan->n_lookups - 1]; /* of the body; those within it are of `sub` */
-    l->one = !l->sub->grouped && !x->query->limit;
+    l->one |= !l->sub->grouped && !x->query->limit;
     return out;
 }
 

@@ -289,16 +289,24 @@ static bool make_tree(struct run *r, struct lookup_ranges *l)
 static bool make_scores(struct run *r, struct lookup_ranges *l)
 {
     const struct plan_lookup *of = l->of;
+    int64_t null = null_of(of, of->n_keys);
+    bool real = of->aggregate != AGG_KINDS && of->sub->items[of->n_keys].expr->type == PLAN_REAL;
     if (!(l->scores = lookup_alloc(r, l->n, sizeof *l->scores)))
         return false;
     for (uint32_t i = 0; i < l->n; i++) {
         int64_t v = l->values[i];
         if (of->aggregate == AGG_KINDS)
             l->scores[i] = of->last ? -(int64_t)l->rows[i] : l->rows[i];
+        else if (v == null)
+            l->scores[i] = INT64_MAX;
+        else if (real)
+            l->scores[i] = of->aggregate == AGG_MIN ? column_f64_order(v) : ~column_f64_order(v);
         else
-            l->scores[i] = v == COL_NULL ? INT64_MAX : of->aggregate == AGG_MIN ? v : ~v;
+            l->scores[i] = of->aggregate == AGG_MIN ? v : ~v;
+        if (real && v == column_f64_word(-0.0)) /* equals the other zero; which one comes first shows */
+            r->rc = RUN_GAVE_UP;
     }
-    return make_tree(r, l);
+    return !r->rc && make_tree(r, l);
 }
 
 /* Values and how many there are, up to each place. Where sums could overflow, or lose digits as SQLite adds them, it
@@ -433,7 +441,7 @@ static struct found look_through(struct run *r, struct lookup_ranges *l, uint32_
 {
     struct found f = {0};
     bool backwards = wants_best(l) && l->best == BEST_AT_END;
-    bool one = l->of->kind == LOOKUP_EXISTS || (wants_best(l) && l->best != BEST_IN_TREE);
+    bool one = l->of->kind == LOOKUP_EXISTS || (wants_best(l) && l->best != BEST_IN_TREE && !l->of->one);
     for (uint32_t i = lo; i < hi && !(one && f.n); i++) {
         uint32_t place = backwards ? hi - 1 - (i - lo) : i;
         if (++l->looked % BATCH == 0 && run_stopped(r))
@@ -488,7 +496,7 @@ static int64_t word_of(const struct lookup_ranges *l, const struct found *f)
     case AGG_KINDS:
         return f->n ? l->values[f->best] : of->missing;
     default:
-        return f->n && l->values[f->best] != COL_NULL ? l->values[f->best] : of->missing;
+        return f->n && l->values[f->best] != null_of(of, of->n_keys) ? l->values[f->best] : of->missing;
     }
 }
 
@@ -513,6 +521,8 @@ void eval_lookup_ranges(struct run *r, const struct plan_expr *x, const struct b
         for (uint32_t k = 0; k < of->n_ranges; k++)
             others[k] = args[of->n_keys + l->by[k]][i];
         struct found f = null ? (struct found){0} : look(r, l, key, others);
+        if (of->one && f.n > 1 && !r->rc)
+            r->rc = RUN_GAVE_UP;
         out[i] = word_of(l, &f);
     }
 }

@@ -358,10 +358,8 @@ static bool add_query(struct reader *r, const struct sql_query *q, const struct 
     inner.loop_flat = false;
     inner.any_order = r->below_any;
     inner.loop_arm = 0;
-    const struct sql_select *second = q->selects->next;
-    bool plain = second && second->compound == COMPOUND_UNION_ALL && !q->order && !q->limit;
-    struct query_plan *sub =
-        plain ? plan_build_arms(&inner, q, tree, ctes, COMPOUND_UNION_ALL) : plan_build(&inner, q, tree, ctes);
+    bool plain = q->selects->next && plan_last_kind(q) == COMPOUND_UNION_ALL && !q->order && !q->limit;
+    struct query_plan *sub = plain ? plan_build_arms(&inner, q, tree, ctes) : plan_build(&inner, q, tree, ctes);
     return read_from_plan(r, sub, alias, left);
 }
 

@@ -46,6 +46,7 @@ void plan_output_close(struct plan_output *o)
         return;
     for (uint32_t i = 0; i < o->n_columns; i++)
         mem_free(o->copies[i].p);
+    scan_close(&o->scan);
     if (o->run.plan)
         run_close(&o->run);
     plan_answer_free(&o->answer);
@@ -149,6 +150,36 @@ int plan_output_next(struct plan_output *o, struct error *err)
 
 /* ---- the beginning ---- */
 
+/* Rows of one table, all of them, by its own columns: their numbers are sorted, and nothing is copied. */
+static bool sorts_rows(const struct query_plan *p)
+{
+    bool plain = p->n_sources == 1 && p->sources[0].table.name && p->n_orders && p->limit < 0 && !p->offset &&
+                 !p->grouped && !p->n_windows && !p->distinct && !p->restore_order && !p->n_arms;
+    for (uint32_t k = 0; plain && k < p->n_orders; k++)
+        plain = p->orders[k]->op == X_COLUMN && p->orders[k]->source == 0;
+    return plain;
+}
+
+/* Goes through the scan once; what follows reads the list. */
+static void sort_scan(struct run *r, struct scan *s, const struct query_plan *p)
+{
+    const struct table *t = r->tables[0];
+    struct plan_order terms[PLAN_MAX_ORDER];
+    uint32_t chunk[BATCH + AHEAD], *rows, n = 0, got;
+    if (!run_alloc_rows(r, &rows, s->hi - s->lo))
+        return;
+    while (scan_next(r, s, 0, chunk, &got)) {
+        memcpy(rows + n, chunk, got * sizeof *rows);
+        n += got;
+    }
+    for (uint32_t k = 0; k < p->n_orders; k++)
+        terms[k] = (struct plan_order){p->orders[k]->column, p->orders_desc[k]};
+    if (!r->rc && !order_rows(t, &r->e->storage->strings, terms, p->n_orders, false, 0, rows, n, engine_stop(r->e)))
+        r->rc = engine_gave_up(r->e);
+    scan_close(s);
+    *s = (struct scan){.rows = rows, .n_rows = n};
+}
+
 /* 0, RUN_GAVE_UP or an SQLite code. */
 static int open_scan(struct plan_output *o, const struct query_plan *p)
 {
@@ -162,6 +193,8 @@ static int open_scan(struct plan_output *o, const struct query_plan *p)
     o->left = p->limit < 0 ? UINT64_MAX : (uint64_t)p->limit;
     if (!o->run.rc)
         scan_open(&o->run, &p->steps[0], &o->scan);
+    if (!o->run.rc && sorts_rows(p))
+        sort_scan(&o->run, &o->scan, p);
     return o->run.rc;
 }
 
@@ -187,7 +220,7 @@ int plan_output_open(struct engine *e, sqlite3_stmt *stmt, struct plan_output **
     o->stmt = stmt;
     o->plan = p;
     o->n_columns = p->n_items;
-    int rc = plan_is_scan(p) ? open_scan(o, p) : open_answer(o, p);
+    int rc = plan_is_scan(p) || sorts_rows(p) ? open_scan(o, p) : open_answer(o, p);
     if (rc == 0) {
         *out = o;
         return 1;

@@ -12,6 +12,7 @@
 enum {
     PLAN_MAX_SOURCES = 16,
     PLAN_MAX_ITEMS = 64,
+    PLAN_FEW_ITEMS = 10, /* of most statements: vtab.c */
     PLAN_MAX_TESTS = 24,
     PLAN_MAX_LOOKED_UP = 16,
     PLAN_MAX_KEYS = 8,
@@ -343,6 +344,8 @@ struct reader {
     struct scope *scope;
     const struct sql_select *core;
     const struct parameters *parameters; /* in the body of a function; else NULL */
+    const struct sql_expr *known;        /* an expression that has been read: known_as; NULL: none */
+    struct plan_expr *known_as;
     int depth;
     bool whole;  /* the plan is that of a statement, not of a query in one */
     bool always; /* worth it, however simple */
@@ -356,6 +359,7 @@ struct reader {
     struct sql_name loop_name;    /* how that one calls it */
     bool loop_flat;               /* SQLite may have taken it apart */
     uint32_t loop_arm;            /* of a compound, from 1; 0: of none */
+    int compounds;                /* that are arms of others around */
     uint32_t *rows;               /* of the largest table; for all plans */
 };
 
@@ -442,9 +446,12 @@ struct query_plan *plan_begin(struct reader *r, const struct reader *outer, cons
 /* The plan of a query; NULL: not understood. */
 struct query_plan *plan_build(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
                               const struct cte_scope *ctes);
-/* The arms of a compound of one kind, with columns of the same types; NULL: not understood, or another kind. */
+/* The arms of a compound, whose last operators are of one kind, with columns of the same types; NULL: not understood.
+ */
 struct query_plan *plan_build_arms(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
-                                   const struct cte_scope *ctes, enum compound kind);
+                                   const struct cte_scope *ctes);
+/* The kind of those operators. */
+enum compound plan_last_kind(const struct sql_query *q);
 /* A source of that plan for the reader's query, whose name is `alias`. */
 bool read_from_plan(struct reader *r, struct query_plan *sub, struct sql_name alias, bool left);
 /* What a core is asked for by keys: its conditions `inner = outer` have been taken out of it, and other comparisons. */
@@ -456,6 +463,7 @@ struct keyed {
     uint8_t aggregate;            /* of the values within ranges; AGG_KINDS: none */
     bool last;                    /* of the rows, where the value is not an aggregate */
     const struct sql_expr *value; /* NULL: none */
+    const struct sql_expr *whole; /* what an aggregate is a part of, whose other parts look outside; NULL: nothing */
 };
 struct query_plan *plan_build_keyed(struct reader *outer, const struct sql_query *q, struct keyed *k);
 /* A core's rows with these as their columns, in the place of its own list. */

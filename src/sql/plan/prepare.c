@@ -54,7 +54,8 @@ void plan_put_select(sqlite3_str *out, const struct query_plan *p, int number)
     sqlite3_str *shown = sqlite3_str_new(NULL);
     describe(shown, p);
     char *text = sqlite3_str_finish(shown);
-    sqlite3_str_appendf(out, " FROM __intrinsic_plan(@plan%d) AS \"native plan: %w\"", number, text ? text : "");
+    sqlite3_str_appendf(out, " FROM __intrinsic_plan%s(@plan%d) AS \"native plan: %w\"",
+                        p->n_items > PLAN_FEW_ITEMS ? "_wide" : "", number, text ? text : "");
     sqlite3_free(text);
 }
 

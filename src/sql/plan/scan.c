@@ -3,42 +3,88 @@
 
 #include <string.h>
 
-/* column OP constant as a test of packed values; false: it is to be computed. */
+static bool is_value(const struct plan_expr *x)
+{
+    return x->op == X_CONST || !x->sources;
+}
+
+/* What looks at no row has one value in each run: `ts > (SELECT min(ts) FROM …)`. */
+static int64_t value_of(struct run *r, const struct plan_expr *x)
+{
+    struct batch one = {.n = 1, .serial = ++r->serial};
+    const int64_t *words = x->op == X_CONST ? &x->word : eval(r, x, &one);
+    return r->rc ? plan_null((enum plan_type)x->type) : words[0];
+}
+
+/* The bounds of `column op w`; false: no value passes, or it is to be computed. */
+static bool make_range(struct test *test, uint8_t op, int64_t w)
+{
+    if (op == SQL_GT && w == INT64_MAX)
+        return false;
+    test->kind = op == SQL_NE ? TEST_NE : TEST_RANGE;
+    test->lo = op == SQL_EQ || op == SQL_GE || op == SQL_NE ? w : op == SQL_GT ? w + 1 : INT64_MIN + 1;
+    test->hi = op == SQL_EQ || op == SQL_LE || op == SQL_NE ? w : op == SQL_LT ? w - 1 : INT64_MAX;
+    return op <= SQL_GE && test->hi >= test->lo;
+}
+
+static bool compare_with_value(struct run *r, struct scan *s, struct test *test, const struct plan_expr *x)
+{
+    static const uint8_t turned[] = {[SQL_EQ] = SQL_EQ, [SQL_NE] = SQL_NE, [SQL_LT] = SQL_GT,
+                                     [SQL_LE] = SQL_GE, [SQL_GT] = SQL_LT, [SQL_GE] = SQL_LE};
+    const struct plan_expr *c = x->args[0], *v = x->args[1];
+    uint8_t op = x->sql;
+    if (op > SQL_GE)
+        return false;
+    if (is_value(c)) {
+        const struct plan_expr *swap = c;
+        c = v;
+        v = swap;
+        op = turned[op];
+    }
+    if (c->op != X_COLUMN || !is_value(v) || c->type != v->type || c->type == PLAN_REAL ||
+        (c->type == PLAN_TEXT && op != SQL_EQ && op != SQL_NE))
+        return false;
+    int64_t w = value_of(r, v);
+    test->column = c->column;
+    if (!r->rc && w == plan_null((enum plan_type)v->type))
+        s->lo = s->hi = 0; /* no comparison with NULL holds */
+    return !r->rc && s->hi && make_range(test, op, w);
+}
+
+/* IN (…) of constants. */
+static bool is_in_list(struct run *r, struct test *test, const struct plan_expr *x)
+{
+    const struct plan_expr *c = x->args[0];
+    if (c->op != X_COLUMN || c->column < 0 || x->negated || x->list_has_null || x->n_list < 2)
+        return false;
+    int64_t *words = mem_alloc(x->n_list * sizeof *words);
+    if (!words) {
+        r->rc = SQLITE_NOMEM;
+        return false;
+    }
+    memcpy(words, x->list, x->n_list * sizeof *words);
+    test->column = c->column;
+    test_make_set(test, words, x->n_list);
+    return true;
+}
+
+/* A condition as a test of packed values; false: it is to be computed, or r->rc. */
 static bool push_down(struct run *r, struct scan *s, const struct table *t, const struct plan_expr *x)
 {
     struct test *test = &s->tests[s->n_tests];
-    const struct plan_expr *c = x->args ? x->args[0] : NULL, *v = x->n_args == 2 ? x->args[1] : NULL;
-    uint8_t op = x->sql;
     *test = (struct test){.strings = &r->e->storage->strings};
-    if (x->op == X_IS_NULL && c->op == X_COLUMN && c->column >= 0) {
+    bool known = false;
+    if (x->op == X_IS_NULL && x->args[0]->op == X_COLUMN && x->args[0]->column >= 0) {
         test->kind = x->negated ? TEST_NOT_NULL : TEST_NULL;
-    } else {
-        if (x->op != X_COMPARE)
-            return false;
-        if (c->op == X_CONST) {
-            const struct plan_expr *swap = c;
-            static const uint8_t turned[] = {[SQL_EQ] = SQL_EQ, [SQL_NE] = SQL_NE, [SQL_LT] = SQL_GT,
-                                             [SQL_LE] = SQL_GE, [SQL_GT] = SQL_LT, [SQL_GE] = SQL_LE};
-            c = v;
-            v = swap;
-            if (op > SQL_GE)
-                return false;
-            op = turned[op];
-        }
-        if (c->op != X_COLUMN || v->op != X_CONST || c->type != v->type || c->type == PLAN_REAL)
-            return false;
-        int64_t w = v->word;
-        if ((c->type == PLAN_TEXT && op != SQL_EQ && op != SQL_NE) || (op == SQL_GT && w == INT64_MAX))
-            return false;
-        test->kind = op == SQL_NE ? TEST_NE : TEST_RANGE;
-        test->lo = op == SQL_EQ || op == SQL_GE || op == SQL_NE ? w : op == SQL_GT ? w + 1 : INT64_MIN + 1;
-        test->hi = op == SQL_EQ || op == SQL_LE || op == SQL_NE ? w : op == SQL_LT ? w - 1 : INT64_MAX;
-        if (op > SQL_GE || test->hi < test->lo)
-            return false;
+        test->column = x->args[0]->column;
+        known = true;
+    } else if (x->op == X_COMPARE) {
+        known = compare_with_value(r, s, test, x);
+    } else if (x->op == X_IN) {
+        known = is_in_list(r, test, x);
     }
-    test->column = c->column;
-    test->type = c->column == VTAB_ROW ? COL_U32 : t->columns[c->column].type;
-    return true;
+    test->type = !known ? 0 : test->column == VTAB_ROW ? COL_U32 : t->columns[test->column].type;
+    return known;
 }
 
 /* Cuts the range of rows by tests on what is sorted. */
@@ -70,7 +116,7 @@ void scan_open(struct run *r, const struct plan_step *step, struct scan *s)
 {
     const struct table *t = r->tables[step->source];
     *s = (struct scan){.hi = t->n_rows};
-    for (uint32_t i = 0; i < step->n_tests; i++) {
+    for (uint32_t i = 0; i < step->n_tests && !r->rc; i++) {
         if (!push_down(r, s, t, step->tests[i]))
             s->others[s->n_others++] = step->tests[i];
         else if (!narrow(s, t, &s->tests[s->n_tests]))

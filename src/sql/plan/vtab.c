@@ -3,18 +3,20 @@
  *     SELECT i0 AS utid, c1 AS "count(*)" FROM __intrinsic_plan(plan)
  *
  * The plan is a pointer that prepare.c has bound. Each column of the answer has a name for each affinity, since SQLite
- * compares columns by it: c0 none, i0 INTEGER, d0 DOUBLE, t0 TEXT. When the plan gives up SQLite's own rows are handed
- * on. Anybody may call the function, with anything: what is no plan is refused. */
+ * compares columns by it: c0 none, i0 INTEGER, d0 DOUBLE, t0 TEXT. The first statement of a process pays for the names,
+ * so that most use a table of few; __intrinsic_plan_wide has them all. When the plan gives up SQLite's own rows are
+ * handed on. Anybody may call the function, with anything: what is no plan is refused. */
 #include "sql/extensions.h"
 #include "sql/plan/plan_private.h"
 
 #include <string.h>
 
-static const char letters[] = "cidt";
+static const char letters[] = "cidt", wide[] = "__intrinsic_plan_wide";
 
 struct vtab_of_plans {
     sqlite3_vtab base;
     struct engine *e;
+    int n_items; /* that it has names for */
 };
 
 struct cursor {
@@ -36,12 +38,11 @@ static int x_connect(sqlite3 *db, void *client, int argc, const char *const *arg
     static const char *const types[] = {"", " INTEGER", " DOUBLE", " TEXT"};
     struct vtab_of_plans *v = mem_zalloc(sizeof *v);
     sqlite3_str *s = sqlite3_str_new(NULL);
-    (void)argc;
-    (void)argv;
+    int n_items = argc && strcmp(argv[0], wide) == 0 ? PLAN_MAX_ITEMS : PLAN_FEW_ITEMS;
     (void)message;
     sqlite3_str_appendall(s, "CREATE TABLE x(");
     for (int type = 0; type < 4; type++)
-        for (int i = 0; i < PLAN_MAX_ITEMS; i++)
+        for (int i = 0; i < n_items; i++)
             sqlite3_str_appendf(s, "%c%d%s,", letters[type], i, types[type]);
     sqlite3_str_appendall(s, "plan HIDDEN)");
     char *text = sqlite3_str_finish(s);
@@ -52,6 +53,7 @@ static int x_connect(sqlite3 *db, void *client, int argc, const char *const *arg
         return rc;
     }
     v->e = client;
+    v->n_items = n_items;
     *out = &v->base;
     return SQLITE_OK;
 }
@@ -64,10 +66,10 @@ static int x_disconnect(sqlite3_vtab *base)
 
 static int x_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
-    (void)base;
+    int argument = 4 * ((const struct vtab_of_plans *)base)->n_items;
     for (int i = 0; i < info->nConstraint; i++) {
         const struct sqlite3_index_constraint *k = &info->aConstraint[i];
-        if (k->iColumn != 4 * PLAN_MAX_ITEMS || k->op != SQLITE_INDEX_CONSTRAINT_EQ || !k->usable)
+        if (k->iColumn != argument || k->op != SQLITE_INDEX_CONSTRAINT_EQ || !k->usable)
             continue;
         info->aConstraintUsage[i].argvIndex = 1;
         info->aConstraintUsage[i].omit = 1;
@@ -180,8 +182,9 @@ static void decode(struct cursor *c, uint32_t item)
 static int x_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
 {
     struct cursor *c = (struct cursor *)base;
-    uint32_t item = (uint32_t)column % PLAN_MAX_ITEMS;
-    if (column >= 4 * PLAN_MAX_ITEMS || item >= c->plan->n_items)
+    int n_items = ((const struct vtab_of_plans *)base->pVtab)->n_items;
+    uint32_t item = (uint32_t)(column % n_items);
+    if (column >= 4 * n_items || item >= c->plan->n_items)
         return SQLITE_OK;
     if (c->stmt) {
         sqlite3_result_value(ctx, sqlite3_column_value(c->stmt, (int)item));
@@ -215,5 +218,6 @@ const sqlite3_module plan_module = {.xConnect = x_connect,
 
 int plan_attach(struct engine *e, struct error *err)
 {
-    return engine_register_module(e, "__intrinsic_plan", &plan_module, err);
+    int rc = engine_register_module(e, "__intrinsic_plan", &plan_module, err);
+    return rc ? rc : engine_register_module(e, wide, &plan_module, err);
 }

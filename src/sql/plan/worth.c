@@ -73,10 +73,37 @@ static bool makes_json_of_rows(const struct query_plan *p)
     return json && !p->grouped && p->limit < 0;
 }
 
+enum { FEW_PROBES = 64, FEW_PROBES_OF_KEYS = 1024 };
+
+static uint32_t largest_table(const struct query_plan *p)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->n_sources; i++) {
+        if (!p->sources[i].table.name)
+            return UINT32_MAX; /* nobody knows how many */
+        uint32_t rows = p->sources[i].table.table->n_rows;
+        n = rows > n ? rows : n;
+    }
+    return n;
+}
+
+/* Few rows ask for ranges in a large table: SQLite looks at what each of them needs only. */
+static bool asks_seldom(const struct query_plan *p)
+{
+    uint64_t asked = p->n_lookups ? largest_table(p) : UINT32_MAX;
+    for (uint32_t i = 0; i < p->n_lookups && asked < UINT32_MAX; i++) {
+        const struct plan_lookup *l = &p->lookups[i];
+        uint32_t rows = l->n_ranges ? largest_table(l->sub) : 0;
+        if (rows < UINT32_MAX && asked * (l->n_keys ? FEW_PROBES_OF_KEYS : FEW_PROBES) < rows)
+            return true;
+    }
+    return false;
+}
+
 bool plan_is_worth_it(const struct query_plan *p, bool inner, bool direct)
 {
     bool first_rows = p->limit >= 0 && !p->n_orders && !p->grouped; /* SQLite stops when it has them */
-    if (narrows_batches(p) || makes_json_of_rows(p))
+    if (narrows_batches(p) || makes_json_of_rows(p) || asks_seldom(p))
         return false;
     if (inner)
         return true;
