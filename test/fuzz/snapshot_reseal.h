@@ -17,7 +17,8 @@ static const bool reseal_whole[SNAPSHOT_SECTION_COUNT] = {
 static uint8_t *reseal_section(uint8_t *file, size_t len, struct snapshot_trailer *t, int section, size_t *n)
 {
     const struct snapshot_place *p = &t->sections[section];
-    *n = p->offset <= len && p->len <= len - p->offset ? (size_t)p->len : 0;
+    bool there = p->offset % 8 == 0 && p->offset <= len && p->len <= len - p->offset; /* others are refused */
+    *n = there ? (size_t)p->len : 0;
     return file + (*n ? p->offset : 0);
 }
 
@@ -34,8 +35,8 @@ static void reseal_chunks(uint8_t *file, size_t len, struct snapshot_trailer *t)
     for (size_t i = 0; i < n_tables; i++)
         for (uint32_t c = 0; c < tables[i].n_columns && (size_t)tables[i].first_column + c < n_columns; c++) {
             const struct snapshot_column *column = &columns[tables[i].first_column + c];
-            for (uint32_t k = 0; k < column->n_chunks && column->first_chunk + k < n_chunks &&
-                                 column->first_chunk + k < n_sums / 8;
+            for (uint32_t k = 0;
+                 k < column->n_chunks && column->first_chunk + k < n_chunks && column->first_chunk + k < n_sums / 8;
                  k++) {
                 const struct col_chunk *chunk = &chunks[column->first_chunk + k];
                 uint32_t rows = k + 1 < column->n_chunks ? COL_CHUNK_ROWS : tables[i].n_rows - k * COL_CHUNK_ROWS;
