@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What `tp_shell fleet` costs on one ClickHouse server of this machine: CPU of add beside the import alone, bytes a row beside
-`export sqlite`, seconds of five queries over 1,000 recordings.
+"""What `tp_shell fleet` costs on one ClickHouse server of this machine: CPU of add beside the import alone, for recordings of 20 MB,
+0.35 MB and 60 KB, bytes a row beside `export sqlite`, seconds of what analysts ask over 1,000 recordings.
 
-Usage: bench_fleet.py BUILD [--traces N] [--large N]
+Usage: bench_fleet.py BUILD [--traces N] [--medium N] [--large N] [--rounds N]
 """
 import argparse
 import concurrent.futures
@@ -11,6 +11,7 @@ import os
 import pathlib
 import resource
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,13 +23,14 @@ import clickhouse  # noqa: E402
 
 SOURCES = ["linux-sched.pftrace", "linux-mono.pftrace", "linux-deflate.pftrace", "linux-zstd.pftrace", "linux-syscalls.pftrace.gz",
            "mm-two-machines.pftrace.gz", "linux-sched-nocompact.pftrace.gz"]
-VARIANTS = 4  # of each piece: the same events behind a padding of their own
 QUERIES = [
     ("latency by machine and release", "SELECT machine, release, p50_ns, p99_ns FROM fleet_sched_latency"),
     ("slowest system calls", "SELECT name, sum(calls), sum(total_ns) AS ns, max(max_ns) FROM fleet_trace_syscalls GROUP BY name ORDER BY ns DESC LIMIT 20"),
     ("threads that ran most", "SELECT thread_name, sum(dur) AS ns, uniqExact(trace) FROM sched_slice WHERE utid != 0 GROUP BY thread_name ORDER BY ns DESC LIMIT 10"),
     ("traces with a slow read", "SELECT count() FROM fleet_traces WHERE trace IN (SELECT trace FROM slice WHERE name = 'sys_read' AND dur > 50000000)"),
     ("losses by machine", "SELECT * FROM fleet_losses"),
+    ("regressions between builds", "SELECT * FROM fleet_regressions WHERE n_a > 5 AND n_b > 5 ORDER BY p LIMIT 20"),
+    ("outliers", "SELECT measure, path, score FROM fleet_outliers ANY INNER JOIN fleet_traces USING trace ORDER BY abs(score) DESC LIMIT 20"),
 ]
 
 
@@ -57,11 +59,12 @@ class Bench:
         return subprocess.run([self.shell, *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.env,
                               check=True)
 
-    def cut(self, n):
-        """`n` recordings: pieces of those at hand, each several times over with other bytes."""
-        folder = self.dir / "small"
+    def cut(self, name, n, variants):
+        """`n` recordings: pieces of those at hand, each `variants` times, the same events behind a padding of their own. The fewer pieces,
+        the longer they are."""
+        folder = self.dir / name
         folder.mkdir()
-        pieces = -(-n // VARIANTS)
+        pieces = -(-n // variants)
 
         def one(i):
             name = SOURCES[i % len(SOURCES)]
@@ -71,7 +74,7 @@ class Bench:
             at = begin + step * (i // len(SOURCES))
             self.run("cut", "--from", at, "--to", at + 2 * step, "-o", folder / f"{i:04}-0.pftrace", path)
             data = (folder / f"{i:04}-0.pftrace").read_bytes()
-            for k in range(1, VARIANTS):
+            for k in range(1, variants):
                 padding = bytes([0x82, 0x7d, 8]) + f"{k:08}".encode()  # TracePacket.for_testing is 900; 2000 is nobody's
                 (folder / f"{i:04}-{k}.pftrace").write_bytes(data + bytes([0x0a, len(padding)]) + padding)
         self.bounds = {}
@@ -100,32 +103,38 @@ class Bench:
             time.sleep(0.1)
 
     def imports(self, paths):
-        """Seconds of CPU of importing all, without what a start of tp_shell takes."""
+        """Seconds of CPU of `tp_shell query` of each: without what a start of tp_shell takes, and with it."""
         empty = self.dir / "empty.pftrace"
         empty.write_bytes(b"")
         sample = paths if len(paths) <= 100 else paths[:: len(paths) // 100]
         _, start, _ = cpu_of(lambda: [self.run("query", "--threads", "1", empty, "select 1") for _ in range(20)])
         _, cpu, _ = cpu_of(lambda: [self.run("query", "--threads", "1", p, "select 1") for p in sample])
         size = sum(p.stat().st_size for p in paths) / sum(p.stat().st_size for p in sample)
-        return (cpu - len(sample) * start / 20) * size
+        return (cpu - len(sample) * start / 20) * size, cpu * size
 
-    def add(self, name, paths):
-        self.run("fleet", "init", "--database", name)
-        alone = self.imports(paths)
-        before = cpu_of_process(self.server.process.pid)
-        out, cpu, seconds = cpu_of(lambda: self.run("fleet", "add", "--database", name, "--jobs", "2", *{p.parent for p in paths}))
-        at_end = cpu_of_process(self.server.process.pid) - before
-        self.settle()
-        merged = cpu_of_process(self.server.process.pid) - before
+    def add(self, name, paths, rounds):
+        """Import alone and add in turns, the latter into fleets of their own; the last is NAME."""
         size = sum(p.stat().st_size for p in paths) / 1e6
-        rows = int(self.server.ask(f"SELECT sum(rows) FROM system.parts WHERE active AND database = '{name}_local' AND table LIKE '%_rows'"))
-        disk = int(self.server.ask(f"SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = '{name}_local'"))
-        print(f"{name}: {len(paths)} recordings, {size:.1f} MB, {rows} rows")
-        print(f"  add: {seconds:.1f} s, {len(paths) / seconds:.1f} recordings/s, {size / seconds:.2f} MB/s, {rows / seconds:.0f} rows/s")
-        print(f"  CPU: import alone {alone:.2f} s, add {cpu:.2f} s ({cpu / alone:.2f} times), the server {at_end:.2f} s, with its merges {merged:.2f} s "
-              f"(add and server: {(cpu + merged) / alone:.2f} times)")
-        print(f"  disk: {disk / 1e6:.1f} MB, {disk / rows:.2f} bytes a row, {disk / size / 1e6:.2f} times the recordings")
-        return rows
+        taken = []
+        for i in range(rounds):
+            database = name if i == rounds - 1 else f"{name}{i}"
+            self.run("fleet", "init", "--database", database)
+            alone, whole = self.imports(paths)
+            before = cpu_of_process(self.server.process.pid)
+            _, cpu, seconds = cpu_of(lambda: self.run("fleet", "add", "--database", database, "--jobs", "2", *{p.parent for p in paths}))
+            self.settle()
+            taken.append({"alone": alone, "whole": whole, "cpu": cpu, "seconds": seconds, "ratio": cpu / alone, "to_whole": cpu / whole,
+                          "server": cpu_of_process(self.server.process.pid) - before})
+        m = {k: statistics.median(t[k] for t in taken) for k in taken[0]}
+        there = f"FROM system.parts WHERE active AND database = '{name}_local'"
+        rows, disk = (int(self.server.ask(f"SELECT sum({what}) {there}")) for what in ("if(table LIKE '%_rows', rows, 0)", "bytes_on_disk"))
+        n = len(paths)
+        print(f"{name}: {n} recordings, {size:.1f} MB, {rows} rows; medians of {rounds}")
+        print(f"  add: {m['seconds']:.1f} s, {n / m['seconds']:.1f} recordings/s, {size / m['seconds']:.2f} MB/s, {rows / m['seconds']:.0f} rows/s")
+        print(f"  CPU: add {m['cpu']:.2f} s ({1000 * m['cpu'] / n:.1f} ms a recording), {m['ratio']:.2f} times the import alone ({m['alone']:.2f} s), "
+              f"{m['to_whole']:.2f} times `tp_shell query` of each ({m['whole']:.2f} s); the server {m['server']:.2f} s with its merges")
+        print(f"  {rows / (m['cpu'] + m['server']):.0f} rows a second of CPU, add and server")
+        print(f"  disk: {disk / 1e6:.1f} MB, {disk / rows:.2f} bytes a row, {disk / size / 1e6:.2f} times the recordings", flush=True)
 
     def sqlite(self, paths, rows_of):
         """Bytes a row of `export sqlite`."""
@@ -150,20 +159,22 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--traces", type=int, default=1000)
+    parser.add_argument("--medium", type=int, default=200)
     parser.add_argument("--large", type=int, default=6)
+    parser.add_argument("--rounds", type=int, default=3)
     a = parser.parse_args()
     clickhouse.need()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="bench-fleet-"))
     b = Bench(a.build.resolve(), folder)
     try:
         large = b.large(a.large)
-        b.add("large", large)
+        b.add("large", large, a.rounds)
 
         def rows_of(path):
             return int(b.server.ask(f"SELECT sum(n) FROM large.fleet_traces ARRAY JOIN rows AS n WHERE path = '{path}'"))
         b.sqlite(large[:1], rows_of)
-        small = b.cut(a.traces)
-        b.add("small", small)
+        b.add("medium", b.cut("medium", a.medium, 8), a.rounds)
+        b.add("small", b.cut("small", a.traces, 4), 1)
         b.queries("small")
     finally:
         b.server.stop()
