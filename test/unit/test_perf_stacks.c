@@ -332,6 +332,83 @@ START_TEST(counts_have_losses_between_them)
 }
 END_TEST
 
+/* ---- what is known is bounded ---- */
+
+enum { SOMEBODY = 0x400000 /* above pid_max */ };
+
+static void look_at_map(struct bench *b, int32_t pid, uint64_t start, const char *name)
+{
+    begin(&b->m, RECORD_MMAP2, MISC_USER);
+    put_u32(&b->m, (uint32_t)pid);
+    put_u32(&b->m, (uint32_t)pid);
+    put_u64(&b->m, start);
+    put_u64(&b->m, 0x1000);
+    for (int i = 0; i < 5; i++) /* offset, device, inode and its generation, protection */
+        put_u64(&b->m, 0);
+    put(&b->m, name, strlen(name) + 1);
+    perf_sampler_look_ahead(&b->s, made(&b->m), false);
+    perf_sampler_bound(&b->s);
+}
+
+/* One process maps code under ever new names; and ever new processes have some maps each. */
+START_TEST(maps_of_all_processes_are_bounded)
+{
+    struct bench *b = bench_new();
+    const struct perf_processes *ps = &b->s.processes;
+    char name[256];
+    size_t most = 0, largest = 0;
+    memset(name, 'x', sizeof name);
+    for (uint64_t i = 0; i < 400000; i++) {
+        snprintf(name + 230, 20, "%llu", (unsigned long long)i);
+        look_at_map(b, SOMEBODY, 0x10000, name);
+        largest = ps->paths.bytes.total_bytes > largest ? ps->paths.bytes.total_bytes : largest;
+    }
+    for (int32_t i = 0; i < 2 * PERF_PROCESSES_MAX; i++) {
+        look_at_map(b, SOMEBODY + i, 0x10000, "/same");
+        most = ps->index.n > most ? ps->index.n : most;
+        ck_assert_uint_le(ps->map_room, PERF_MAPS_MAX + 64);
+    }
+    ck_assert_uint_gt(largest, PERF_PATHS_MAX_BYTES / 2);
+    ck_assert_uint_le(largest, PERF_PATHS_MAX_BYTES + (4 << 20));
+    ck_assert_uint_gt(most, 1000);
+    ck_assert_uint_le(most, PERF_PROCESSES_MAX + 1);
+    bench_free(b);
+}
+END_TEST
+
+/* Each sample has a frame that no other has. When too many are numbered, the sequence begins anew, and later stacks
+ * bring along what they refer to. */
+START_TEST(numbers_of_frames_are_bounded)
+{
+    struct bench *b = bench_new();
+    uint64_t began = 0;
+    uint32_t most = 0;
+    b->config.kernel_frames = false;
+    look_at_map(b, SOMEBODY, 0x10000, "/file");
+    perf_process_get(&b->s.processes, SOMEBODY)->verdict = PERF_IN;
+    for (uint64_t i = 0; i < PERF_INTERN_MAX; i++) {
+        uint64_t chain[] = {CONTEXT_USER, (i + 1) << 20};
+        begin(&b->m, RECORD_SAMPLE, MISC_USER);
+        put_u32(&b->m, SOMEBODY);
+        put_u32(&b->m, SOMEBODY);
+        put_u64(&b->m, 1000 + i);
+        put_u64(&b->m, i);
+        put_u64(&b->m, 2);
+        put(&b->m, chain, sizeof chain);
+        perf_sampler_take(&b->s, 0, made(&b->m), 1000);
+        most = b->s.packets.in.frames.n > most ? b->s.packets.in.frames.n : most;
+        uint32_t before = b->s.generation;
+        perf_sampler_bound(&b->s);
+        began += b->s.generation != before;
+        memory_sink_free(&b->sink);
+    }
+    ck_assert_uint_ge(began, 1);
+    ck_assert_uint_gt(most, 1000);
+    ck_assert_uint_le(most, PERF_INTERN_MAX);
+    bench_free(b);
+}
+END_TEST
+
 /* ---- the table of profile ---- */
 
 static void put_string(struct pb_writer *w, uint64_t iid, const char *text)
@@ -400,10 +477,13 @@ Suite *perf_stacks_suite(void)
 {
     Suite *s = suite_create("perf_stacks");
     TCase *t = tcase_create("perf_stacks");
+    tcase_set_timeout(t, 120);
 #if defined(__x86_64__)
     tcase_add_test(t, a_copied_stack_is_unwound_by_tables);
     tcase_add_test(t, counts_have_losses_between_them);
     tcase_add_test(t, the_table_has_readable_names);
+    tcase_add_test(t, maps_of_all_processes_are_bounded);
+    tcase_add_test(t, numbers_of_frames_are_bounded);
     tcase_add_test(t, a_sample_waits_for_its_files);
     tcase_add_test(t, a_process_that_has_ended_keeps_its_stack);
 #endif

@@ -153,6 +153,11 @@ bool perf_intern_failed(const struct perf_intern *in)
     return in->strings.failed || in->mappings.failed || in->frames.failed || in->nodes.failed;
 }
 
+bool perf_intern_is_large(const struct perf_intern *in)
+{
+    return in->strings.n + in->mappings.n + in->frames.n + in->nodes.n > PERF_INTERN_MAX;
+}
+
 void perf_intern_clear(struct perf_intern *in)
 {
     uint64_t first = in->first_node + in->nodes.n;

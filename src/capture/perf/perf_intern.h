@@ -36,6 +36,10 @@ uint64_t perf_intern_callstack(struct perf_intern *in, struct pb_writer *w, cons
 
 bool perf_intern_failed(const struct perf_intern *in);
 
+/* So much is numbered that it had better be forgotten: recordings that last for days go on meeting new programs. */
+enum { PERF_INTERN_MAX = 1 << 20 };
+bool perf_intern_is_large(const struct perf_intern *in);
+
 /* Forgets everything but how many call stacks there were. */
 void perf_intern_clear(struct perf_intern *in);
 

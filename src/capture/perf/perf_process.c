@@ -55,9 +55,9 @@ static bool same_map(const struct perf_map *a, const struct perf_map *b)
 }
 
 /* Puts a map in its place; those that it overlaps are gone. */
-static void add_map(struct perf_process *p, const struct perf_map *m)
+static void add_map(struct perf_processes *ps, struct perf_process *p, const struct perf_map *m)
 {
-    size_t at = first_behind(p, m->start), end = at;
+    size_t at = first_behind(p, m->start), end = at, room = p->maps.cap;
     if (m->end <= m->start)
         return;
     if (at < p->maps.n && same_map(&p->maps.p[at], m))
@@ -71,6 +71,7 @@ static void add_map(struct perf_process *p, const struct perf_map *m)
     }
     if (!vec_reserve(&p->maps, p->maps.n + 1))
         return;
+    ps->map_room += p->maps.cap - room;
     memmove(p->maps.p + at + 1, p->maps.p + end, (p->maps.n - end) * sizeof *p->maps.p);
     p->maps.n = p->maps.n - (end - at) + 1;
     p->maps.p[at] = *m;
@@ -104,7 +105,7 @@ void perf_process_parse(struct perf_processes *ps, struct perf_process *p, struc
             memcpy(line, text.p, len);
             line[len] = 0;
             if (parse_line(ps, line, &m))
-                add_map(p, &m);
+                add_map(ps, p, &m);
         }
         len += nl != NULL;
         text = slice_of(text.p + len, text.len - len);
@@ -154,7 +155,7 @@ void perf_process_record(struct perf_processes *ps, const struct perf_record *r)
                          .minor = r->map_minor};
     if (r->path.len && !(r->path.len == 6 && memcmp(r->path.p, "//anon", 6) == 0))
         m.path = strpool_intern(&ps->paths, r->path.p, r->path.len);
-    add_map(p, &m);
+    add_map(ps, p, &m);
 }
 
 bool perf_process_inherit(struct perf_processes *ps, struct perf_process *p, uint64_t now_ms)
@@ -164,7 +165,7 @@ bool perf_process_inherit(struct perf_processes *ps, struct perf_process *p, uin
         if (!parent->maps.n)
             perf_process_read(ps, parent, now_ms);
         for (size_t i = 0; i < parent->maps.n; i++)
-            add_map(p, &parent->maps.p[i]);
+            add_map(ps, p, &parent->maps.p[i]);
     }
     return p->maps.n > 0;
 }
@@ -191,6 +192,15 @@ void perf_processes_forget(struct perf_processes *ps)
     }
     strpool_free(&ps->paths);
     ps->paths = (struct strpool){0};
+    ps->map_room = 0;
+}
+
+void perf_processes_bound(struct perf_processes *ps)
+{
+    if (ps->index.n > PERF_PROCESSES_MAX)
+        perf_processes_free(ps);
+    else if (ps->map_room > PERF_MAPS_MAX || ps->paths.bytes.total_bytes > PERF_PATHS_MAX_BYTES)
+        perf_processes_forget(ps);
 }
 
 void perf_processes_free(struct perf_processes *ps)

@@ -47,7 +47,12 @@ struct perf_process {
 struct perf_processes {
     struct u64map index; /* pid → struct perf_process * */
     struct strpool paths;
+    size_t map_room; /* of all processes */
 };
+
+/* More than machines have at a time. Processes that have ended are known until they are forgotten, and anybody can make
+ * others by the thousand, and map code under names that are new each time. */
+enum { PERF_PROCESSES_MAX = 1 << 18, PERF_MAPS_MAX = 1 << 19, PERF_PATHS_MAX_BYTES = 32 << 20 };
 
 /* The process, made when it is new; NULL: out of memory. */
 struct perf_process *perf_process_get(struct perf_processes *ps, int32_t pid);
@@ -74,6 +79,9 @@ struct perf_map *perf_process_find(struct perf_process *p, uint64_t address);
 /* When the process of that number began, in nanoseconds since the machine did: tells it from others that have had the
  * number. UINT64_MAX: there is none. */
 uint64_t perf_process_began(int32_t pid);
+
+/* Forgets maps when there are too many, and the verdicts as well when there are too many processes. */
+void perf_processes_bound(struct perf_processes *ps);
 
 /* Forgets maps, not the verdicts. */
 void perf_processes_forget(struct perf_processes *ps);

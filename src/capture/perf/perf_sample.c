@@ -208,6 +208,13 @@ void perf_sampler_begin(struct perf_sampler *s)
     perf_packets_begin(&s->packets);
 }
 
+void perf_sampler_bound(struct perf_sampler *s)
+{
+    perf_processes_bound(&s->processes);
+    if (perf_packets_have_gap(&s->packets) || perf_intern_is_large(&s->packets.in))
+        perf_sampler_begin(s);
+}
+
 static bool drop(void *ctx, const struct perf_queued *e)
 {
     (void)ctx;

@@ -52,6 +52,9 @@ void perf_sampler_retry(struct perf_sampler *s, uint64_t now_ms, bool last);
 /* BOOTTIME: every sample that was taken before is written. */
 uint64_t perf_sampler_whole_until(const struct perf_sampler *s);
 
+/* Forgets what has become too much: maps of processes; what was interned, and then the sequence begins again. */
+void perf_sampler_bound(struct perf_sampler *s);
+
 /* Begins the sequence (again): what was interned is forgotten. */
 void perf_sampler_begin(struct perf_sampler *s);
 

@@ -148,8 +148,7 @@ static bool read_rings(struct perf_source *s, uint64_t limit, bool last)
     for (size_t i = 0; i < s->cpus.n; i++)
         all &= read_cpu(s, &s->cpus.p[i], limit, now);
     perf_sampler_retry(&s->sampler, now, last);
-    if (perf_packets_have_gap(&s->sampler.packets))
-        perf_sampler_begin(&s->sampler);
+    perf_sampler_bound(&s->sampler);
     if (all)
         s->sampler.read_until = boot;
     if (last)
