@@ -255,8 +255,7 @@ uint64_t perf_cpu_lost(const struct perf_cpu *p, const struct perf_layout *layou
     uint64_t values[2 * (PERF_MAX_FOLLOWERS + 1) + 1];
     ssize_t n = layout->lost ? read(p->leader, values, sizeof values) : 0;
     size_t at = layout->group ? 2 : 1; /* behind the leader's count */
-    uint64_t lost = n >= (ssize_t)((at + 1) * sizeof *values) ? values[at] : 0;
-    return lost > p->lost_told ? lost - p->lost_told : 0;
+    return n >= (ssize_t)((at + 1) * sizeof *values) ? values[at] : 0;
 }
 
 unsigned perf_cpu_read(const struct perf_cpu *p, uint64_t counts[PERF_MAX_FOLLOWERS + 1])

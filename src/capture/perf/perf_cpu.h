@@ -14,9 +14,8 @@ struct perf_cpu {
     struct perf_event_mmap_page *map; /* NULL when polling */
     size_t map_bytes;
     struct perf_ring ring;
-    uint64_t head;      /* at the beginning of the tick */
-    uint64_t lost_told; /* records without room that the ring has told of */
-    uint64_t looked;    /* position up to which the records of maps and forks were read ahead */
+    uint64_t head;   /* at the beginning of the tick */
+    uint64_t looked; /* position up to which the records of maps and forks were read ahead */
 };
 
 typedef VEC(struct perf_cpu) perf_cpu_list;
@@ -36,8 +35,8 @@ uint64_t perf_cpu_head(const struct perf_cpu *p);
 uint64_t perf_cpu_tail(const struct perf_cpu *p);
 void perf_cpu_set_tail(struct perf_cpu *p, uint64_t tail);
 
-/* Records that had no room in the ring, and of which it does not tell, as no record came after them. 0 where the kernel
- * does not say it (before 6.0). */
+/* Records that had no room in the ring so far; it tells of them in front of the next record that has. 0 where the
+ * kernel does not say it (before 6.0). */
 uint64_t perf_cpu_lost(const struct perf_cpu *p, const struct perf_layout *layout);
 
 /* The counts of now, the leader's first; the number of them, 0: they could not be read. */

@@ -124,18 +124,48 @@ static void take_sample(struct perf_sampler *s, uint32_t cpu, const struct perf_
         wait_for(s, cpu, r, record);
 }
 
+static struct perf_losses *losses_of(struct perf_sampler *s, uint32_t cpu)
+{
+    size_t n = s->losses.n;
+    if (cpu >= n) {
+        if (!vec_reserve(&s->losses, (size_t)cpu + 1))
+            return NULL;
+        s->losses.n = (size_t)cpu + 1;
+        memset(s->losses.p + n, 0, (s->losses.n - n) * sizeof *s->losses.p);
+    }
+    return &s->losses.p[cpu];
+}
+
+void perf_sampler_lost(struct perf_sampler *s, uint32_t cpu, uint64_t total)
+{
+    struct perf_losses *l = losses_of(s, cpu);
+    if (!l || total <= l->told)
+        return;
+    perf_packets_lost(&s->packets, cpu, probes_boot_ns(), total - l->told);
+    l->told = total;
+}
+
+static void take_loss(struct perf_sampler *s, uint32_t cpu, uint64_t lost)
+{
+    struct perf_losses *l = losses_of(s, cpu);
+    if (!l) {
+        perf_packets_lost(&s->packets, cpu, probes_boot_ns(), lost);
+        return;
+    }
+    l->by_records += lost;
+    perf_sampler_lost(s, cpu, l->by_records);
+}
+
 bool perf_sampler_take(struct perf_sampler *s, uint32_t cpu, struct slice record, uint64_t now_ms)
 {
     struct perf_record r;
     perf_record_read(&r, record, &s->layout);
     if (r.kind == PERF_KIND_SAMPLE)
         take_sample(s, cpu, &r, record, now_ms);
-    else if (r.kind == PERF_KIND_LOST && r.lost)
-        perf_packets_lost(&s->packets, cpu, probes_boot_ns(), r.lost);
+    else if (r.kind == PERF_KIND_LOST)
+        take_loss(s, cpu, r.lost);
     else if (r.kind == PERF_KIND_BROKEN)
         perf_packets_lost(&s->packets, cpu, probes_boot_ns(), 1); /* it may have been a sample */
-    if (r.kind == PERF_KIND_LOST)
-        s->lost_told += r.lost;
     return r.kind == PERF_KIND_SAMPLE;
 }
 
@@ -230,4 +260,5 @@ void perf_sampler_free(struct perf_sampler *s)
     perf_processes_free(&s->processes);
     perf_names_free(&s->names);
     perf_scope_free(&s->scope);
+    vec_free(&s->losses);
 }

@@ -21,6 +21,13 @@ struct perf_user_stack {
     uint32_t error_code; /* Profiling.StackUnwindError */
 };
 
+/* Records of one cpu that had no room in its ring. The ring tells of them once there is a record to do it in front of,
+ * the event's own count at once. */
+struct perf_losses {
+    uint64_t by_records; /* what the ring has told of */
+    uint64_t told;       /* in packets */
+};
+
 /* What turns samples into packets; without the events and timers, so that a test can give it any record. */
 struct perf_sampler {
     const struct perf_config *config;
@@ -31,7 +38,8 @@ struct perf_sampler {
     struct perf_names names;
     struct perf_scope scope;
     struct perf_queue queue;
-    uint64_t lost_told;  /* what the kernel's records of losses add up to */
+    VEC(struct perf_losses)
+    losses;              /* by cpu */
     uint64_t read_until; /* BOOTTIME: what was taken before has been read out of the rings */
     uint32_t generation; /* of the numbers of mappings */
     struct perf_user_stack user;
@@ -41,6 +49,9 @@ struct perf_sampler {
 /* Takes one record of `cpu`; those of processes are not looked at, see perf_sampler_look_ahead(). `now_ms`: a clock
  * that never goes back. True: it was a sample. */
 bool perf_sampler_take(struct perf_sampler *s, uint32_t cpu, struct slice record, uint64_t now_ms);
+
+/* Tells of losses of which no record has told: the event of `cpu` has counted `total` so far. */
+void perf_sampler_lost(struct perf_sampler *s, uint32_t cpu, uint64_t total);
 
 /* Takes in forks, or maps and names, ahead of the samples, which may be of another cpu's ring; the forks of all rings
  * first, as a child's maps may be in another ring than its birth. */

@@ -88,7 +88,7 @@ static void look_ahead(struct perf_source *s)
  * when that was all. */
 static bool read_cpu(struct perf_source *s, struct perf_cpu *p, uint64_t limit, uint64_t now)
 {
-    uint64_t tail = perf_cpu_tail(p), lost_before = s->sampler.lost_told;
+    uint64_t tail = perf_cpu_tail(p);
     struct slice record;
     bool broken = false;
     while (limit && perf_ring_next(&p->ring, &tail, p->looked, s->scratch, &record, &broken)) {
@@ -99,18 +99,7 @@ static bool read_cpu(struct perf_source *s, struct perf_cpu *p, uint64_t limit, 
         perf_packets_lost(&s->sampler.packets, p->cpu, probes_boot_ns(), 1);
     }
     perf_cpu_set_tail(p, tail);
-    p->lost_told += s->sampler.lost_told - lost_before;
     return tail == p->looked;
-}
-
-/* The ring tells of a loss in front of the next record. At the end there is none. */
-static void tell_last_losses(struct perf_source *s)
-{
-    for (size_t i = 0; i < s->cpus.n; i++) {
-        uint64_t lost = perf_cpu_lost(&s->cpus.p[i], &s->sampler.layout);
-        if (lost)
-            perf_packets_lost(&s->sampler.packets, s->cpus.p[i].cpu, probes_boot_ns(), lost);
-    }
 }
 
 /* With `ended`, once all events are off. */
@@ -147,12 +136,12 @@ static bool read_rings(struct perf_source *s, uint64_t limit, bool last)
     look_ahead(s);
     for (size_t i = 0; i < s->cpus.n; i++)
         all &= read_cpu(s, &s->cpus.p[i], limit, now);
+    for (size_t i = 0; i < s->cpus.n; i++)
+        perf_sampler_lost(&s->sampler, s->cpus.p[i].cpu, perf_cpu_lost(&s->cpus.p[i], &s->sampler.layout));
     perf_sampler_retry(&s->sampler, now, last);
     perf_sampler_bound(&s->sampler);
     if (all)
         s->sampler.read_until = boot;
-    if (last)
-        tell_last_losses(s);
     tell_progress(s, last);
     return all;
 }
