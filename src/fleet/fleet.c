@@ -174,6 +174,13 @@ int fleet_check_version(struct fleet *f, const struct click_server *s, bool *fou
     return 0;
 }
 
+/* Shards come in order, and none is without a node. */
+static bool is_next(const struct fleet *f, unsigned shard)
+{
+    const unsigned before = f->nodes.n ? vec_last(&f->nodes)->shard : 0;
+    return shard == before || (f->nodes.n && shard == before + 1);
+}
+
 static int read_nodes(struct fleet *f, const struct click_server *s, struct error *err)
 {
     struct click_rows *rows;
@@ -185,7 +192,7 @@ static int read_nodes(struct fleet *f, const struct click_server *s, struct erro
         const char *key = click_cell(rows, 0), *value = click_cell(rows, 1);
         if (strcmp(key, "cluster") == 0 && fleet_is_cluster(value) && strlen(value) < sizeof f->cluster)
             copy_text(f->cluster, sizeof f->cluster, value);
-        else if (sscanf(key, "node %u %u", &shard, &replica) != 2 || shard >= 10000)
+        else if (sscanf(key, "node %u %u", &shard, &replica) != 2 || !is_next(f, shard))
             rc = error_set(err, -MRD_EFORMAT, "%s: %s_local.meta has an unknown line '%.60s' '%.60s'", s->url,
                            f->database, key, value);
         else

@@ -11,14 +11,15 @@ enum {
     MAX_TRACES = 32,           /* of one request */
     MAX_BYTES = 256 << 20,     /* of their files */
     MAX_REQUESTS = 8,          /* of one statement */
-    PATIENCE_MS = 3600 * 1000, /* that many recordings are imported before an answer comes */
+    PATIENCE_MS = 3600 * 1000, /* that many recordings are imported before an answer comes; --timeout has its place */
 };
 
 int perfetto_run(struct perfetto *p, const char *sql, struct slice data, struct error *err)
 {
     struct click_server entry = p->f->nodes.p[p->f->entry].server;
-    entry.limits.silence_ms = PATIENCE_MS;
-    entry.limits.total_ms = PATIENCE_MS;
+    const unsigned ms = entry.limits.user_ms ? entry.limits.user_ms : PATIENCE_MS;
+    entry.limits.silence_ms = ms;
+    entry.limits.total_ms = ms;
     return click_run(&entry, sql, p->session, data, err);
 }
 

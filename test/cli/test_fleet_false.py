@@ -124,7 +124,7 @@ class FalseServer(harness.Case):
         head = b"key\tvalue\nString\tString\n"
         kinds = {
             "bytes": (lambda: itertools.chain([head], itertools.repeat(b"x" * 65536)), "fleet-answer-bytes=3000000", "longer than"),
-            "rows": (lambda: itertools.chain([head], itertools.repeat(b"node 7 7\tx\n" * 1000)), "fleet-answer-rows=20000", "more than"),
+            "rows": (lambda: itertools.chain([head], itertools.repeat(b"node 0 7\tx\n" * 1000)), "fleet-answer-rows=20000", "more than"),
             "cells": (lambda: itertools.chain([head], itertools.repeat(b"\t" * 65536)), "fleet-answer-bytes=100000000", "cells"),
             "drip": (drip, "fleet-answer-ms=700", "in time"),
         }
@@ -216,6 +216,10 @@ class FalseServer(harness.Case):
         self.replica()
         self.server.says["LIKE 'node"] = b"key\tvalue\nString\tString\ncluster\tx') UNION ALL SELECT (1\nnode 0 0\t%s\n" % self.server.url.encode()
         self.assertIn("unknown line 'cluster' 'x') UNION", self.repair())
+        url = self.server.url
+        for nodes in ([5], [0, 2], [0, 1, 0]):  # shards without a server, or not in their order
+            self.server.says["LIKE 'node"] = ("key\tvalue\nString\tString\n" + "".join(f"node {n} 0\t{url}\n" for n in nodes)).encode()
+            self.assertIn(f"unknown line 'node {nodes[-1]} 0'", self.repair())
         self.server.says["LIKE 'node"] = b"key\tvalue\nString\tString\nnode 0 0\thttp://a'b\n"
         self.assertIn("invalid server 'http://a'b'", self.repair())
 
