@@ -35,7 +35,7 @@ static inline uint64_t long_at(const uint8_t *p, const struct page_format *forma
 }
 
 static inline enum ftrace_status view_open(struct page_view *v, const struct page_format *format, const uint8_t *page,
-                                           size_t size, bool swap)
+                                           size_t size, bool swap, bool cut)
 {
     *v = (struct page_view){.page = slice_of(page, size)};
     if (size < format->data_offset)
@@ -44,8 +44,10 @@ static inline enum ftrace_status view_open(struct page_view *v, const struct pag
     uint32_t length = commit & COMMIT_LENGTH_MASK;
     v->data = page + format->data_offset;
     v->timestamp = v->page_timestamp = u64_at(page, swap);
-    if (length > size - format->data_offset)
+    if (length > size - format->data_offset && !cut)
         return FTRACE_STATUS_ABI_INVALID_PAGE_HEADER;
+    if (length > size - format->data_offset)
+        length = (uint32_t)(size - format->data_offset);
     v->end = length;
     v->lost = (commit & COMMIT_LOST) != 0;
     if (v->lost && (commit & COMMIT_STORED) && size - format->data_offset - length >= format->commit_size)
@@ -56,13 +58,19 @@ static inline enum ftrace_status view_open(struct page_view *v, const struct pag
 enum ftrace_status page_view_open(struct page_view *v, const struct page_format *format, const uint8_t *page,
                                   size_t size)
 {
-    return view_open(v, format, page, size, false);
+    return view_open(v, format, page, size, false, false);
+}
+
+enum ftrace_status page_view_open_cut(struct page_view *v, const struct page_format *format, const uint8_t *page,
+                                      size_t size, bool swap)
+{
+    return view_open(v, format, page, size, swap, true);
 }
 
 enum ftrace_status page_view_open_swapped(struct page_view *v, const struct page_format *format, const uint8_t *page,
                                           size_t size)
 {
-    return view_open(v, format, page, size, true);
+    return view_open(v, format, page, size, true, false);
 }
 
 static uint64_t absolute(uint64_t stamp, uint64_t running)

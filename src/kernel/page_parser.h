@@ -25,6 +25,9 @@ enum ftrace_status page_view_open(struct page_view *v, const struct page_format 
 /* The same for a page in the other byte order. */
 enum ftrace_status page_view_open_swapped(struct page_view *v, const struct page_format *format, const uint8_t *page,
                                           size_t size);
+/* The same of a page of which the end is missing: the records that are there. */
+enum ftrace_status page_view_open_cut(struct page_view *v, const struct page_format *format, const uint8_t *page,
+                                      size_t size, bool swap);
 
 /* Programs by event id; NULL for what this session does not want. */
 struct program_table {

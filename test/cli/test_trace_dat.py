@@ -205,7 +205,7 @@ class TraceDat(unittest.TestCase):
         all_events = int(query("SELECT count(*) AS n FROM ftrace_event", data("synthetic-le32-v7-zlib"))[0]["n"])
         with tempfile.TemporaryDirectory() as d:
             path = os.path.join(d, "cut.dat")
-            for at in list(range(10, 400, 37)) + list(range(400, len(whole), 797)):  # at every byte: unit.cut_files
+            for at in list(range(10, 400, 37)) + list(range(400, len(whole), 797)):  # at every byte: unit.cuts
                 with open(path, "wb") as f:
                     f.write(whole[:at])
                 done = subprocess.run([SHELL, "query", path, "SELECT (SELECT count(*) FROM ftrace_event) AS n, (SELECT count(*) FROM stats WHERE name "

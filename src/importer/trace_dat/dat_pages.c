@@ -74,8 +74,12 @@ static bool next_chunk(struct dat_pages *p)
 bool dat_pages_next(struct dat_pages *p, struct slice *page)
 {
     while (!p->failed && p->rest.len < p->page_size) {
-        p->truncated |= p->rest.len != 0;
-        p->rest.len = 0;
+        if (p->rest.len) {
+            p->truncated = true;
+            *page = p->rest;
+            p->rest.len = 0;
+            return true;
+        }
         if (!next_chunk(p))
             return false;
     }

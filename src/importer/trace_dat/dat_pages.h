@@ -22,7 +22,7 @@ struct dat_pages {
 /* `total` counts over all CPUs, and is 0 before the first: tables that lead to the same bytes again and again end. */
 void dat_pages_open(struct dat_pages *p, const struct dat_file *f, const struct dat_buffer *b,
                     const struct dat_cpu *cpu, uint64_t *total);
-/* The next page, valid until the next call; false at the end. */
+/* The next page, valid until the next call; false at the end. One that is shorter than page_size is cut. */
 bool dat_pages_next(struct dat_pages *p, struct slice *page);
 void dat_pages_close(struct dat_pages *p);
 

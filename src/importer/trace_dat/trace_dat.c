@@ -117,6 +117,15 @@ static void relate(struct trace_dat *t, struct clock_id a, int64_t at_a, struct 
     clock_graph_write_rows(clocks, pair, 2, clock_graph_add_snapshot(clocks, pair, 2));
 }
 
+static bool open_page(const struct trace_dat *t, const struct dat_pages *pages, struct slice page, struct page_view *v)
+{
+    enum ftrace_status status =
+        page.len < pages->page_size
+            ? page_view_open_cut(v, &t->page_format, page.p, page.len, t->file.big)
+            : (t->file.big ? page_view_open_swapped : page_view_open)(v, &t->page_format, page.p, page.len);
+    return status == FTRACE_STATUS_OK;
+}
+
 /* The earliest time in the data, so far as page headers tell. */
 static int64_t first_time(struct trace_dat *t)
 {
@@ -130,8 +139,7 @@ static int64_t first_time(struct trace_dat *t)
             dat_pages_open(&pages, &t->file, b, &b->cpus.p[k], &total);
             dat_clock_cpu(&t->clock, b->cpus.p[k].cpu);
             bool there = b->page_size >= t->page_format.data_offset && dat_pages_next(&pages, &page);
-            if (there && (t->file.big ? page_view_open_swapped : page_view_open)(&view, &t->page_format, page.p,
-                                                                                 page.len) == FTRACE_STATUS_OK) {
+            if (there && open_page(t, &pages, page, &view)) {
                 uint64_t time = dat_clock_time(&t->clock, view.timestamp);
                 first = time < first ? time : first;
             }
@@ -272,10 +280,9 @@ static void read_cpu(struct trace_dat *t, const struct dat_buffer *b, const stru
     dat_clock_cpu(&t->clock, cpu->cpu);
     ftrace_bundle_begin(t->bundle, cpu->cpu, &previous_end);
     while (!t->im->failed && dat_pages_next(&pages, &page)) {
-        enum ftrace_status status =
-            (t->file.big ? page_view_open_swapped : page_view_open)(&view, &t->page_format, page.p, page.len);
-        if (status != FTRACE_STATUS_OK) {
-            stats_add_idx(stats, t->m->id, STAT_trace_dat_bad_page, (int32_t)cpu->cpu, count);
+        if (!open_page(t, &pages, page, &view)) {
+            bool whole = page.len == pages.page_size;
+            stats_add_idx(stats, t->m->id, STAT_trace_dat_bad_page, (int32_t)cpu->cpu, count && whole);
             continue;
         }
         if (view.lost && count) {
