@@ -6,6 +6,8 @@ import io
 import json
 import os
 import pathlib
+import shutil
+import subprocess
 import tarfile
 import unittest
 
@@ -215,6 +217,15 @@ class Otlp(harness.Case):
             ("api", "stock", 2), ("api", "basket", 2), ("api", "notify", 1), ("api", "basket", 6), ("web", "GET api", 2), ("web", "GET /basket", 1)])
         for a, b in zip(rows, rows[1:]):
             self.assertEqual(int(a["ts"]) + int(a["dur"]), int(b["ts"]))
+
+    def test_json_in_frames_of_zstd(self):
+        """As the collector writes with `compression: zstd`: a length and a frame for each message, of JSON, too."""
+        if not shutil.which("zstd"):
+            self.skipTest("zstd is not here")
+        framed = self.dir / "framed.jsonl"
+        frames = [subprocess.run(["zstd", "-c"], input=line, stdout=subprocess.PIPE, check=True).stdout for line in BASKET.read_bytes().splitlines()]
+        framed.write_bytes(b"".join(len(f).to_bytes(4, "big") + f for f in frames))
+        self.assertEqual(self.everything(framed).replace("otlp_proto", "otlp_json"), self.everything(BASKET))
 
     def test_archives_and_compression(self):
         packed = self.dir / "basket.jsonl.gz"

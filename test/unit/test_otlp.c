@@ -273,6 +273,41 @@ static void message(uint8_t number)
     pb_end(&w, spans);
 }
 
+/* Logs in protobuf, in the frame of spans: a time of 8 bytes stands where the id of a trace would. */
+START_TEST(logs_in_protobuf)
+{
+    char file[1024];
+    size_t n = 0;
+    for (uint8_t i = 0; i < 3; i++) {
+        w = (struct pb_writer){0};
+        if (i == 1) {
+            message(1);
+        } else {
+            size_t logs = pb_begin(&w, OTLP_TRACES_DATA_RESOURCE_SPANS),
+                   resource = pb_begin(&w, OTLP_RESOURCE_SPANS_RESOURCE);
+            text_attribute("service.name", "s");
+            pb_end(&w, resource);
+            size_t scope = pb_begin(&w, OTLP_RESOURCE_SPANS_SCOPE_SPANS), record = pb_begin(&w, OTLP_SCOPE_SPANS_SPANS);
+            pb_put_fixed64(&w, 1, 1000);  /* time_unix_nano */
+            pb_put_fixed64(&w, 11, 1001); /* observed_time_unix_nano */
+            pb_put_text(&w, 3, slice_str("INFO"));
+            pb_end(&w, record);
+            pb_end(&w, scope);
+            pb_end(&w, logs);
+        }
+        struct slice m = pb_written(&w);
+        const char head[] = {0, 0, (char)(m.len >> 8), (char)m.len};
+        memcpy(file + n, head, sizeof head);
+        memcpy(file + n + sizeof head, m.p, m.len);
+        n += sizeof head + m.len;
+        pb_writer_free(&w);
+    }
+    ck_assert_int_eq(load(file, n), 0);
+    expect("SELECT name FROM slice", "op");
+    expect(STATS, "otlp_unknown_signal,2");
+}
+END_TEST
+
 enum form { ONE_MESSAGE, BE_LENGTH, VARINT, JSON_LINES, FORMS };
 enum { MESSAGES = 3 };
 
@@ -396,6 +431,7 @@ Suite *otlp_suite(void)
     tcase_add_test(c, twice);
     tcase_add_test(c, calls_the_wrong_way_round);
     tcase_add_test(c, damaged_lines);
+    tcase_add_test(c, logs_in_protobuf);
     tcase_add_test(c, many_that_overlap);
     tcase_add_test(c, nested_without_end);
     tcase_add_loop_test(c, cut_at_every_byte, 0, FORMS);

@@ -220,7 +220,7 @@ static void put_count(struct otlp *o, struct arg_list *out, const char *key, uin
 static void put_head(struct otlp *o, const struct otlp_span *s, const struct otlp_details *d, struct arg_list *out)
 {
     const struct otlp_scope *scope = &o->scopes.p[s->scope];
-    bool json = o->files.p[o->resources.p[scope->resource].file].json;
+    bool json = otlp_is_json(scope->raw);
     put_id(o, out, "otel.trace_id", s->key.trace, sizeof s->key.trace);
     put_id(o, out, "otel.span_id", s->key.span, sizeof s->key.span);
     if (!otlp_is_zero(s->parent, sizeof s->parent))
@@ -257,8 +257,8 @@ static struct slice raw_of(const struct otlp *o, enum otlp_args_of of, uint32_t 
 void otlp_args_values(struct otlp *o, enum otlp_args_of of, uint32_t index, struct arg_list *out)
 {
     const struct otlp_span *s = &o->spans.p[span_of(o, of, index)];
-    bool json = o->files.p[o->resources.p[o->scopes.p[s->scope].resource].file].json;
     struct slice raw = raw_of(o, of, index);
+    bool json = otlp_is_json(raw);
     struct otlp_details d = {0};
     struct otlp_walk w = {.im = o->im, .out = out};
     if (json)

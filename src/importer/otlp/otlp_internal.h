@@ -201,6 +201,7 @@ struct otlp_reading {
     uint32_t resource; /* of the ResourceSpans at hand */
     uint32_t scope;
     uint64_t spans, other_signals; /* read so far */
+    uint64_t strangers;            /* in the message at hand: neither spans nor anything that resembles one */
 };
 
 /* --- otlp_json.c, otlp_proto.c: reads one message. False when it is damaged or cut: *at is how far it went --- */
@@ -222,6 +223,13 @@ void otlp_span_add(struct otlp_reading *r, struct otlp_span *s, bool bad_id, siz
 
 /* Enters the spans from `first` on into the table of keys, once their resources are complete. */
 void otlp_spans_enter(struct otlp_reading *r, size_t first);
+
+/* Whether the bytes of a record are JSON: a message does not begin so. A file of protobuf may have messages of JSON in
+ * frames of zstd. */
+static inline bool otlp_is_json(struct slice raw)
+{
+    return raw.len && raw.p[0] == '{';
+}
 
 static inline bool otlp_is_zero(const uint8_t *p, size_t n)
 {

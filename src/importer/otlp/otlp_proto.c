@@ -138,6 +138,21 @@ static bool take_field(struct otlp_reading *r, struct otlp_span *s, const struct
     return true;
 }
 
+/* Log records and metrics stand in messages of the same frame, where spans would be: with neither a trace id nor a
+ * start.
+ */
+static bool is_stranger(struct slice message)
+{
+    enum { ID_BYTES = 16 };
+    struct pb_cursor c = pb_cursor(message);
+    struct pb_field f;
+    while (pb_next(&c, &f))
+        if ((f.id == OTLP_SPAN_TRACE_ID && f.wire == PB_BYTES && f.u == ID_BYTES) ||
+            (f.id == OTLP_SPAN_START_TIME_UNIX_NANO && f.wire == PB_FIXED64))
+            return false;
+    return !c.bad;
+}
+
 static bool read_span(struct otlp_reading *r, struct slice message)
 {
     struct otlp *o = r->o;
@@ -146,6 +161,10 @@ static bool read_span(struct otlp_reading *r, struct slice message)
     struct pb_cursor c = pb_cursor(message);
     struct pb_field f;
     bool bad_id = false, ok = message.len <= UINT32_MAX;
+    if (is_stranger(message)) {
+        r->strangers++;
+        return true;
+    }
     while (ok && pb_next(&c, &f))
         ok = take_field(r, &s, &f, &bad_id);
     if (!ok || c.bad) {
@@ -225,8 +244,14 @@ bool otlp_proto_message(struct otlp_reading *r, struct slice message)
     struct pb_cursor c = pb_cursor(message);
     struct pb_field f;
     bool cut = false;
+    uint64_t spans = r->spans;
+    r->strangers = 0;
     while (!r->o->im->failed && next_of_cut(&c, &f, &cut))
         if (f.id == OTLP_TRACES_DATA_RESOURCE_SPANS && !read_resource_spans(r, pb_bytes(&f), cut && c.p == c.end))
             cut = true;
+    if (r->strangers && r->spans == spans) /* logs and metrics have the same frame */
+        r->other_signals++;
+    else if (r->strangers)
+        otlp_count(r, STAT_otlp_spans_skipped, (int64_t)r->strangers);
     return !cut && !c.bad;
 }

@@ -194,7 +194,7 @@ void otlp_resource_end(struct otlp_reading *r, struct slice raw, uint32_t first_
     }
     struct arg_list args = {0};
     struct otlp_walk w = {.im = o->im, .out = &args};
-    bool json = o->files.p[r->file].json;
+    bool json = otlp_is_json(raw);
     if (otlp_key_append(&w, slice_str("otel.resource"), true))
         otlp_attributes(&w, json, json ? otlp_json_member(raw, "attributes") : raw, OTLP_RESOURCE_ATTRIBUTES);
     o->im->failed |= w.failed;
