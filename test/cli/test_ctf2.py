@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 
 import harness
@@ -226,6 +227,100 @@ class Ctf2(harness.Case):
         (d / "stream").write_bytes(b"".join(bytes([i]) + t.to_bytes(8, "little") + (7).to_bytes(4, "little") +
                                             (tid).to_bytes(4, "little") + b"prog\0" + payload for i, t, tid, payload in stream))
         return d
+
+    def piece(self, path, packets, uid="u", instance=1, space="made.here", clocks=None, streams=("c",), name="made", files=None):
+        """A directory with a stream of packets (time, sequence number, discarded so far), each with one event. A stream class for each of
+        `streams`, the ids of their clocks; events of class k are the files of `files`[k]."""
+        u = lambda bits, role: {"type": "fixed-length-unsigned-integer", "length": bits, "byte-order": "little-endian", "alignment": 8, "roles": [role]}
+        struct_of = lambda **members: {"type": "structure", "member-classes": [{"name": n, "field-class": c} for n, c in members.items()]}
+        fragments = [{"type": "preamble", "version": 2},
+                     {"type": "trace-class", "namespace": space, "name": "t", **({"uid": uid} if uid else {}),
+                      "environment": {"hostname": name, "domain": "kernel"} if name else {},
+                      "packet-header-field-class": struct_of(c=u(8, "data-stream-class-id"), i=u(16, "data-stream-id"))}]
+        fragments += clocks or [{"type": "clock-class", "id": "c", "frequency": 10**9, "origin": "unix-epoch"}]
+        for k, clock in enumerate(streams):
+            fragments += [{"type": "data-stream-class", "id": k, "default-clock-class-id": clock,
+                           "packet-context-field-class": struct_of(n=u(16, "packet-total-length"), s=u(16, "packet-sequence-number"),
+                                                                   d=u(16, "discarded-event-record-counter-snapshot")),
+                           "event-record-header-field-class": struct_of(t=u(64, "default-clock-timestamp"))},
+                          {"type": "event-record-class", "data-stream-class-id": k, "name": f"e{k}"}]
+        path.mkdir(parents=True)
+        (path / "metadata").write_text("".join("\x1e" + json.dumps(f) for f in fragments))
+        for k, some in enumerate(files or [packets]):
+            (path / f"stream{k}").write_bytes(b"".join(struct.pack("<BHHHHQ", k, instance, 17 * 8, seq, lost, t) for t, seq, lost in some))
+        return path
+
+    def losses(self, where):
+        rows = self.rows(where, "select name, sum(value) as v from stats where name in ('ctf_events_discarded', 'ctf_packets_lost') group by 1 union all "
+                         "select name, str_value from metadata where name = 'ctf_trace_uid'")
+        return {r["name"][4:]: r["v"] for r in rows if r["v"] != "0"}
+
+    def test_pieces_of_a_trace(self):
+        """A rotated session: the numbers of packets and what was discarded go on from one directory to the next."""
+        first, second = [(100, 0, 4), (110, 1, 5)], [(200, 3, 7), (210, 5, 7)]
+        one = self.dir / "one"
+        self.piece(one / "z", first)
+        self.piece(one / "a", second)
+        self.assertEqual(self.losses(one), {"events_discarded": "7", "packets_lost": "2", "trace_uid": "u"})
+        files = self.piece(self.dir / "files", None, files=[first], streams=("c",))  # one directory, two files
+        (files / "more").write_bytes(b"".join(struct.pack("<BHHHHQ", 0, 1, 17 * 8, seq, lost, t) for t, seq, lost in second))
+        self.assertEqual(self.losses(files), {"events_discarded": "7", "packets_lost": "2", "trace_uid": "u"})
+        for k, (more, uids) in enumerate([({"uid": "v"}, "v,u"), ({"space": "there"}, "u"), ({"instance": 2}, "u"), ({"uid": None}, "u")]):
+            two = self.dir / f"two{k}"  # pieces of other traces, or other streams
+            self.piece(two / "z", first)
+            self.piece(two / "a", second, **more)
+            self.assertEqual(self.losses(two), {"events_discarded": "12", "packets_lost": "1", "trace_uid": uids})
+
+    def test_several_clocks(self):
+        """Clocks that count from the epoch show the same, each with its offset; LTTng's own among them is MONOTONIC. One with an origin of
+        its own is told: nothing relates it."""
+        clock = lambda name, seconds, **more: {"type": "clock-class", "id": name, "name": name, "frequency": 10**9,
+                                               "offset-from-origin": {"seconds": seconds}, **more}
+        clocks = [clock("wall", 3000, origin="unix-epoch"), clock("monotonic", 2000, origin="unix-epoch"), clock("own", 0, origin={"name": "x", "uid": "1"})]
+        d = self.piece(self.dir / "clocks", None, clocks=clocks[:2], streams=("wall", "monotonic"), files=[[(5, 0, 0)], [(7, 0, 0)]])
+        self.assertEqual(self.rows(d, "select name, ts, to_monotonic(ts) as m from ftrace_event order by ts"),
+                         [{"name": "e1", "ts": str(2000 * 10**9 + 7), "m": "7"}, {"name": "e0", "ts": str(3000 * 10**9 + 5), "m": str(1000 * 10**9 + 5)}])
+        told = "select sum(value) as n from stats where name = 'clock_sync_unrelatable_clock_domains'"
+        self.assertEqual(self.rows(d, told)[0]["n"], "0")
+        d = self.piece(self.dir / "apart", None, clocks=clocks, streams=("wall", "own"), files=[[(5, 0, 0)], [(7, 0, 0)]])
+        self.assertEqual(self.rows(d, told)[0]["n"], "1")
+        self.assertEqual(len(self.rows(d, "select 1 from ftrace_event")), 2)
+
+    def test_equal_origins(self):
+        """Clocks of two hosts with the same origin are the same."""
+        for name, origins, want in (("same", ("1", "1"), ([["100", "e0"], ["150", "e0"]], "0")), ("other", ("1", "2"), ([["100", "e0"]], "1"))):
+            for host, (t, uid) in enumerate(zip((100, 150), origins)):
+                clocks = [{"type": "clock-class", "id": "c", "name": "c", "uid": f"{name}{host}", "frequency": 10**9,
+                           "origin": {"namespace": "n", "name": "boot", "uid": uid}}]
+                self.piece(self.dir / name / str(host), [(t, 0, 0)], uid=f"t{host}", clocks=clocks, name=f"host{host}")
+            rows = [list(r.values()) for r in self.rows(self.dir / name, "select ts, name from ftrace_event order by ts")]
+            told = int(self.rows(self.dir / name, "select sum(value) as n from stats where name = 'clock_sync_unrelatable_clock_domains'")[0]["n"])
+            lost = self.rows(self.dir / name, "select sum(value) as n from stats where name = 'clock_sync_failure_unknown_source_clock'")[0]["n"]
+            self.assertEqual((rows, told, lost), (want[0], 0, want[1]))
+
+    def test_a_packet_larger_than_512_mib(self):
+        u = lambda bits, **more: {"type": "fixed-length-unsigned-integer", "length": bits, "byte-order": "little-endian", "alignment": 8, **more}
+        members = lambda *m: {"type": "structure", "member-classes": [{"name": n, "field-class": c} for n, c in m]}
+        fragments = [{"type": "preamble", "version": 2}, {"type": "trace-class"},
+                     {"type": "clock-class", "id": "c", "frequency": 10**9, "origin": "unix-epoch"},
+                     {"type": "data-stream-class", "default-clock-class-id": "c",
+                      "event-record-header-field-class": members(("t", u(64, roles=["default-clock-timestamp"])))},
+                     {"type": "event-record-class", "name": "large", "payload-field-class": members(
+                         ("n", u(32)), ("data", {"type": "dynamic-length-blob", "length-field-location": {"path": ["n"]}}),
+                         ("pages", {"type": "structure", "minimum-alignment": 4096, "member-classes": [{"name": "end", "field-class": u(8)}]}))}]
+        d = self.dir / "large"
+        d.mkdir()
+        (d / "metadata").write_text("".join("\x1e" + json.dumps(f) for f in fragments))
+        with open(d / "stream", "wb") as f:
+            for k, size in enumerate((5, 600 << 20, 7)):
+                f.write(struct.pack("<Q", 100 + k))
+                f.seek(-(-f.tell() // 512) * 512)
+                f.write(struct.pack("<I", size))
+                f.seek(-(-(f.tell() + size) // 512) * 512)
+                f.write(bytes([77 + k]))
+        self.assertEqual([list(r.values()) for r in self.rows(d, "select ts, (select int_value from args a where a.arg_set_id = e.arg_set_id and key = 'n') as n, "
+                          "(select int_value from args a where a.arg_set_id = e.arg_set_id and key = 'pages.end') as last from ftrace_event e order by ts")],
+                         [["100", "5", "77"], ["101", str(600 << 20), "78"], ["102", "7", "79"]])
 
     def test_pairs_are_slices(self):
         events = [("app:work_entry", [("n", int)]), ("app:work_exit", [("ret", int)]), ("app:io_begin", []), ("app:io_end", []),

@@ -150,6 +150,62 @@ START_TEST(clocks_become_ns)
 }
 END_TEST
 
+/* --- files that end at any byte: what came before the cut is read, and the loss is told --- */
+
+static const char texts[] = CTF "typealias integer { size = 8; } := u8;"
+                                "clock { name = c; freq = 1000; }; trace { byte_order = le; };"
+                                "stream { packet.context := struct { u8 content_size; u8 packet_size; };"
+                                " event.header := struct { u8 id; integer { size = 8; map = clock.c.value; } t; }; };"
+                                "event { name = \"text\"; id = 1; fields := struct { string s; u8 n; u8 list[n]; }; };";
+
+START_TEST(streams_cut_at_every_byte)
+{
+    /* Two packets of two events each. */
+    enum { FIRST = 18, SECOND = 15 };
+    static const uint8_t file[FIRST + SECOND] = {
+        16 * 8,          FIRST * 8, 1,      1,          'a', 'b', 0, 2, 7, 8,      /**/ 1, 2,   'c', 0, 1, 9,
+        /* padding */ 1, 3,         14 * 8, SECOND * 8, 1,   4,   0, 1, 5, /**/ 1, 5,      'd', 0,   2, 6, 7,
+        /* padding */ 0};
+    static const size_t ends[] = {10, 16, FIRST + 7, FIRST + 14};
+    struct ctf_metadata m;
+    struct error err = {0};
+    ck_assert_msg(tsdl_parse(&m, texts, sizeof texts - 1, &err) == 0, "%s", err.text);
+    for (size_t cut = 0; cut <= sizeof file; cut++) {
+        uint8_t *exact = malloc(cut ? cut : 1);
+        memcpy(exact, file, cut);
+        struct ctf_stream s;
+        size_t n = 0, want = 0;
+        ck_assert_int_eq(ctf_stream_open(&s, &m, slice_of(exact, cut)), 0);
+        while (ctf_stream_next(&s))
+            n++;
+        for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+            want += ends[i] <= cut;
+        bool told = s.losses.packets_damaged || s.losses.bytes_damaged;
+        ck_assert_msg(n == want, "%zu bytes: %zu events, %zu were there", cut, n, want);
+        ck_assert_msg(told == (cut != 0 && cut != FIRST && cut != sizeof file), "%zu bytes", cut);
+        ctf_stream_close(&s);
+        free(exact);
+    }
+    ctf_metadata_free(&m);
+}
+END_TEST
+
+START_TEST(metadata_cut_at_every_byte)
+{
+    for (size_t cut = 1; cut < sizeof texts - 1; cut++) {
+        char *exact = malloc(cut + 1);
+        memcpy(exact, texts, cut);
+        exact[cut] = 0;
+        struct ctf_metadata m;
+        struct error err = {0};
+        int rc = tsdl_parse(&m, exact, cut, &err);
+        ck_assert_msg(rc == 0 || (rc == -MRD_EFORMAT && err.text[0]), "%zu bytes: %d %s", cut, rc, err.text);
+        ctf_metadata_free(&m);
+        free(exact);
+    }
+}
+END_TEST
+
 #define COUNT(a) (int)(sizeof a / sizeof *a)
 
 Suite *ctf_suite(void);
@@ -160,6 +216,8 @@ Suite *ctf_suite(void)
     tcase_add_loop_test(t, metadata_is_read_or_refused, 0, COUNT(metadata));
     tcase_add_loop_test(t, lies_are_counted, 0, COUNT(streams));
     tcase_add_loop_test(t, clocks_become_ns, 0, COUNT(clocks));
+    tcase_add_test(t, streams_cut_at_every_byte);
+    tcase_add_test(t, metadata_cut_at_every_byte);
     suite_add_tcase(s, t);
     return s;
 }

@@ -85,9 +85,31 @@ static void parse_environment(struct tsdl_parser *p, struct slice json)
     }
 }
 
+/* Namespace, name and uid of an object as one text; NULL when it has no uid. */
+static const char *identity(struct tsdl_parser *p, const struct ctf2_object *o)
+{
+    static const enum ctf2_key keys[] = {CTF2_NAMESPACE, CTF2_NAME, CTF2_UID};
+    enum { PARTS = 3 };
+    const char *parts[PARTS];
+    size_t len = 0;
+    if (!o->at[CTF2_UID].len)
+        return NULL;
+    for (int i = 0; i < PARTS; i++) {
+        parts[i] = ctf2_text(p, o->at[keys[i]]);
+        parts[i] = parts[i] ? parts[i] : "";
+        len += strlen(parts[i]) + 1;
+    }
+    char *text = tsdl_alloc(p, len);
+    if (text)
+        snprintf(text, len, "%s\x1f%s\x1f%s", parts[0], parts[1], parts[2]);
+    return text;
+}
+
 static void parse_trace(struct tsdl_parser *p, const struct ctf2_object *o)
 {
     uint8_t bytes[16];
+    p->m->identity = identity(p, o);
+    p->m->uid = ctf2_text(p, o->at[CTF2_UID]);
     p->m->packet_header = ctf2_structure(p, o->at[CTF2_PACKET_HEADER]);
     if (!p->m->uuid[0]) /* drafts have it here */
         read_uuid(p, o->at[CTF2_UUID], bytes, p->m->uuid);
@@ -117,6 +139,11 @@ static void parse_clock(struct tsdl_parser *p, const struct ctf2_object *o)
     c.id = id ? id : c.name;
     c.freq = ctf2_need(p, o, CTF2_FREQUENCY) ? ctf2_uint(p, o->at[CTF2_FREQUENCY], 0) : 0;
     c.no_epoch = !(known && strcmp(known, "unix-epoch") == 0) && !(absolute.len && absolute.p[0] == 't');
+    if (c.no_epoch) {
+        struct ctf2_object custom = {0};
+        bool is_custom = origin.len && origin.p[0] == '{' && ctf2_read_object(p, origin, "origin", &custom);
+        c.origin = is_custom ? identity(p, &custom) : identity(p, o);
+    }
     if (o->at[CTF2_OFFSET].len) {
         struct ctf2_object offset;
         ctf2_read_object(p, o->at[CTF2_OFFSET], "offset-from-origin", &offset);

@@ -11,7 +11,7 @@ static const struct {
     {"data-stream-class-id", CTF_ROLE_STREAM_ID},     {"packet-total-length", CTF_ROLE_PACKET_BITS},
     {"packet-content-length", CTF_ROLE_CONTENT_BITS}, {"default-clock-timestamp", CTF_ROLE_CLOCK},
     {"packet-sequence-number", CTF_ROLE_SEQUENCE},    {"discarded-event-record-counter-snapshot", CTF_ROLE_DISCARDED},
-    {"event-record-class-id", CTF_ROLE_EVENT_ID},
+    {"event-record-class-id", CTF_ROLE_EVENT_ID},     {"data-stream-id", CTF_ROLE_STREAM_INSTANCE},
 };
 
 /* The first role that is known. */

@@ -217,8 +217,13 @@ enum { SHARE_TRIAL = 4096, SHARE_ONE_IN = 8 };
 argset ctf_keep_args(struct importer *im, struct ctf_sharing *s, unsigned kind, uint32_t aux, struct slice bytes,
                      bool stable)
 {
-    bool was_new;
-    argset set = args_intern_bytes(&im->st->args, kind, aux, bytes, stable, !s->off, &was_new);
+    enum { SHARED_BYTES = 4096 };
+    bool was_new, share = !s->off && bytes.len <= SHARED_BYTES;
+    if (bytes.len > UINT32_MAX)
+        return ARGSET_NONE;
+    argset set = args_intern_bytes(&im->st->args, kind, aux, bytes, stable, share, &was_new);
+    if (!share)
+        return set;
     s->found += !was_new;
     if (++s->asked == SHARE_TRIAL)
         s->off = s->found * SHARE_ONE_IN < SHARE_TRIAL;

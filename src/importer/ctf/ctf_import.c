@@ -3,6 +3,7 @@
 
 #include "importer/clock/recordings.h"
 #include "importer/core/metadata.h"
+#include "importer/ctf/ctf_order.h"
 #include "importer/ctf/ctf_packets.h"
 #include "importer/sort/sorter.h"
 #include "importer/track/process_tracker.h"
@@ -35,9 +36,10 @@ struct ctf_host {
     struct machine_ctx *m;
     uint32_t recording;    /* its number, when there are several */
     struct clock_id clock; /* that its events show */
+    strid uids;            /* of its traces */
 };
 
-enum { KNOWN_TEXTS = 256 };
+enum { KNOWN_TEXTS = 256, PUSHED_AT_ONCE = 256 };
 
 struct ctf_import {
     struct importer *im;
@@ -215,37 +217,6 @@ static bool find_classes(struct ctf_import *c)
     return true;
 }
 
-/* Do the clocks count from the epoch, as far as they say? */
-static bool has_epoch(const struct ctf_metadata *meta)
-{
-    bool any = meta->clocks.n == 0;
-    for (size_t i = 0; i < meta->clocks.n; i++)
-        any |= !meta->clocks.p[i].no_epoch;
-    return any;
-}
-
-/* The clocks of a host: what its traces show counts as REALTIME; LTTng's own clock is MONOTONIC with an offset. A clock
- * with an origin of its own is MONOTONIC, and nothing is known of the wall clock. */
-static struct clock_id add_clocks(struct ctf_import *c, struct ctf_host *h)
-{
-    h->clock = (struct clock_id){.id = CLOCK_ID_MONOTONIC, .machine = h->m->id};
-    if (!has_epoch(&h->trace->metadata)) {
-        clock_graph_own_domain(c->im->clocks, h->clock);
-        return h->clock;
-    }
-    struct clock_id real = {.id = CLOCK_ID_REALTIME, .machine = h->m->id};
-    const struct ctf_metadata *meta = &h->trace->metadata;
-    const struct ctf_clock *clock = meta->clocks.n ? &meta->clocks.p[0] : NULL;
-    struct clock_reading pair[] = {
-        {.clock = real, .value = clock ? ctf_clock_ns(clock, 0) : 0},
-        {.clock = {.id = CLOCK_ID_MONOTONIC, .machine = h->m->id}},
-    };
-    bool is_monotonic = clock && strcmp(clock->name, "monotonic") == 0;
-    clock_graph_add_snapshot(c->im->clocks, pair, is_monotonic ? 2 : 1);
-    clock_graph_own_domain(c->im->clocks, real);
-    return h->clock = real;
-}
-
 /* `alone`: the first host is the first machine of the load. */
 static bool find_machines(struct ctf_import *c, bool alone)
 {
@@ -301,6 +272,39 @@ static int collect_packets(struct ctf_import *c)
     return 0;
 }
 
+/* Clocks of hosts that have the same origin, which is not the epoch, show the same. */
+static void relate_origins(struct ctf_import *c, size_t host)
+{
+    const struct ctf_clock *clock = ctf_trace_clock(c->hosts.p[host].trace);
+    for (size_t i = 0; i < host && clock && clock->origin; i++) {
+        const struct ctf_clock *other = ctf_trace_clock(c->hosts.p[i].trace);
+        if (!other || !other->origin || strcmp(other->origin, clock->origin) != 0)
+            continue;
+        struct clock_reading same[] = {{.clock = c->hosts.p[i].clock}, {.clock = c->hosts.p[host].clock}};
+        clock_graph_write_rows(c->im->clocks, same, 2, clock_graph_add_snapshot(c->im->clocks, same, 2));
+        return;
+    }
+}
+
+/* The uids of a host's traces, those of pieces once, with commas between. */
+static void note_uids(struct ctf_import *c)
+{
+    struct strpool *strings = &c->im->st->strings;
+    for (size_t i = 0; i < c->traces.n; i++) {
+        const char *uid = ctf_trace_uid(c->traces.p[i]);
+        struct ctf_host *h = &c->hosts.p[c->host_of.p[i]];
+        bool told = !*uid;
+        for (size_t k = 0; k < i && !told; k++)
+            told = c->host_of.p[k] == c->host_of.p[i] && strcmp(ctf_trace_uid(c->traces.p[k]), uid) == 0;
+        if (!told)
+            h->uids = h->uids ? strpool_printf(strings, "%s,%s", strpool_cstr(strings, h->uids), uid)
+                              : import_str(c->im, uid);
+    }
+    for (size_t i = 0; i < c->hosts.n; i++)
+        if (c->hosts.p[i].uids)
+            metadata_dynamic(c->im, c->hosts.p[i].m, import_str(c->im, "ctf_trace_uid"), COL_NULL, c->hosts.p[i].uids);
+}
+
 int ctf_import_prepare(struct importer *im, bool alone)
 {
     struct ctf_import *c = im->ctf;
@@ -311,16 +315,16 @@ int ctf_import_prepare(struct importer *im, bool alone)
     bool several = !alone || c->hosts.n > 1;
     for (size_t i = 0; i < c->hosts.n && !rc; i++) {
         struct ctf_host *h = &c->hosts.p[i];
-        struct clock_id clock = add_clocks(c, h);
-        if (alone && i == 0) {
-            clock_graph_set_trace_clock(im->clocks, clock);
-            metadata_int(im, NULL, METADATA_trace_time_clock_id, clock.id);
-        }
+        h->clock = ctf_add_clocks(im, h->m->id, h->trace, alone && i == 0);
         if (several)
             rc = recordings_add(im, ctf_trace_hostname(h->trace), &h->recording);
         if (several && !rc)
-            recordings_place(im, h->recording, h->m->id, clock);
+            recordings_place(im, h->recording, h->m->id, h->clock);
     }
+    for (size_t i = 0; i < c->hosts.n && !rc; i++)
+        relate_origins(c, i);
+    if (!rc)
+        note_uids(c);
     if (several && !rc)
         rc = collect_packets(c);
     c->prepared = rc == 0;
@@ -360,30 +364,35 @@ static void count_losses(const struct ctf_queue *q, const struct ctf_losses *l, 
             stats_add_idx(&q->m->st->stats, q->m->id, counts[i].key, stream, (int64_t)counts[i].value);
 }
 
-/* The first event of a stream that has none of a clock: nothing says when its events were. */
-static bool is_timeless(const struct ctf_import *c, size_t trace, size_t stream)
+/* Events on their way to the sorter. */
+struct pushing {
+    struct ctf_import *c;
+    uint32_t queue, n;
+    struct clock_id clock;
+    bool same; /* the clock is trace time; known from the second event on */
+    struct sort_event events[PUSHED_AT_ONCE];
+};
+
+static void push_all(struct pushing *p)
 {
-    const struct ctf_trace *t = c->traces.p[trace];
-    struct ctf_stream s;
-    bool timeless = false;
-    if (ctf_stream_open(&s, &t->metadata, t->streams.p[stream].bytes) == 0) {
-        const struct ctf_event *e = ctf_stream_next(&s);
-        timeless = e && e->stream->no_clock;
-        ctf_stream_close(&s);
-    }
-    return timeless;
+    sorter_push_run(p->c->im->sorter, p->queue, p->events, p->n);
+    p->n = 0;
 }
 
 /* The time of an event on the timeline; that of an event without one does not change from the event before. */
-static bool time_of(struct ctf_import *c, const struct ctf_event *e, struct clock_id clock, int64_t *last)
+static bool time_of(struct pushing *p, const struct ctf_event *e, int64_t *last)
 {
-    int64_t ts;
+    struct ctf_import *c = p->c;
+    struct clock_graph *g = c->im->clocks;
+    int64_t ts = e->ts_ns;
     if (e->stream->no_clock)
         return true;
-    if (clock_graph_to_trace_time(c->im->clocks, clock, e->ts_ns, &ts) != 0) {
-        clock_graph_record_failure(c->im->clocks, clock, e->ts_ns, -1);
+    if (!p->same && clock_graph_to_trace_time(g, p->clock, e->ts_ns, &ts) != 0) {
+        clock_graph_record_failure(g, p->clock, e->ts_ns, -1);
         return false;
     }
+    struct clock_id trace = clock_graph_trace_clock(g);
+    p->same = p->clock.id == trace.id && p->clock.machine == trace.machine && p->clock.file == trace.file;
     if (ts < c->first_ts || !c->has_first_ts)
         c->first_ts = ts;
     c->has_first_ts = true;
@@ -391,11 +400,18 @@ static bool time_of(struct ctf_import *c, const struct ctf_event *e, struct cloc
     return true;
 }
 
-/* Where an event's contents begin travels in 64 bits: the packet's address and cpu in a, bit position and class in b.
- */
-enum { ADDRESS_BITS = 48 };
+/* Where an event's contents begin travels in 64 bits: an address and the cpu in a; the bit position from there, and the
+ * class, in b. The address is in the packet, at a multiple of all alignments from its begin. */
+enum { ADDRESS_BITS = 48, PIECE_BYTES = CTF_MAX_ALIGN };
 
-static int push_stream(struct ctf_import *c, size_t trace, size_t stream)
+static struct sort_event sort_event_of(const struct ctf_stream *s, const struct ctf_event *e, int64_t ts)
+{
+    uint64_t piece = s->contents_at / 8 / PIECE_BYTES * PIECE_BYTES;
+    return (struct sort_event){ts, (uint64_t)(uintptr_t)(s->r.packet + piece) | (uint64_t)e->cpu << ADDRESS_BITS,
+                               (s->contents_at - piece * 8) << 32 | (uint32_t)e->class->index};
+}
+
+static int push_stream(struct ctf_import *c, size_t trace, size_t stream, struct ctf_counters *counters)
 {
     const struct ctf_trace *t = c->traces.p[trace];
     struct ctf_queue *q = open_queue(c, trace, stream);
@@ -404,17 +420,20 @@ static int push_stream(struct ctf_import *c, size_t trace, size_t stream)
     if (queue == UINT32_MAX || ctf_stream_open(&s, &t->metadata, t->streams.p[stream].bytes) != 0)
         return -MRD_ENOMEM;
     const struct ctf_event *e;
-    struct clock_id clock = c->hosts.p[c->host_of.p[trace]].clock;
+    struct pushing p = {.c = c, .queue = queue, .clock = c->hosts.p[c->host_of.p[trace]].clock};
+    s.counters = *counters;
     s.payload_bits = c->payload_bits.n ? c->payload_bits.p + c->first_class.p[trace] : NULL;
     int64_t ts = c->first_ts, n_timeless = 0;
     while ((e = ctf_stream_next(&s))) {
-        if (!time_of(c, e, clock, &ts))
+        if (!time_of(&p, e, &ts))
             continue;
         n_timeless += e->stream->no_clock;
-        sorter_push(c->im->sorter, queue,
-                    (struct sort_event){ts, (uint64_t)(uintptr_t)s.r.packet | (uint64_t)e->cpu << ADDRESS_BITS,
-                                        s.contents_at << 32 | (uint32_t)e->class->index});
+        if (p.n == PUSHED_AT_ONCE)
+            push_all(&p);
+        p.events[p.n++] = sort_event_of(&s, e, ts);
     }
+    push_all(&p);
+    *counters = s.counters;
     count_losses(q, &s.losses, (int32_t)stream);
     if (n_timeless)
         stats_add_idx(&q->m->st->stats, q->m->id, STAT_ctf_no_clock_records, (int32_t)stream, n_timeless);
@@ -562,11 +581,13 @@ int ctf_import_finish(struct importer *im, struct error *err)
     c->slots = mem_zalloc((size_t)(n_slots + 1) * sizeof *c->slots);
     if (!c->slots)
         rc = -MRD_ENOMEM;
-    for (int timeless = 0; timeless < 2; timeless++) /* those last: the others say where the timeline begins */
-        for (size_t i = 0; i < c->traces.n; i++)
-            for (size_t k = 0; !rc && k < c->traces.p[i]->streams.n; k++)
-                if (is_timeless(c, i, k) == timeless)
-                    rc = push_stream(c, i, k);
+    struct ctf_order order = {0};
+    rc = rc ? rc : ctf_order_make(&order, &c->traces);
+    for (size_t i = 0; !rc && i < order.files.n; i++) {
+        const struct ctf_stream_file *f = &order.files.p[i];
+        rc = push_stream(c, f->trace, f->stream, &order.counters.p[f->same]);
+    }
+    ctf_order_free(&order);
     return rc ? error_set(err, rc, "%s", error_code_text(rc)) : 0;
 }
 

@@ -60,6 +60,11 @@ struct ctf_place {
     uint32_t bit; /* from where the payload is aligned */
 };
 
+/* ctf_clocks.c: relates the clocks of a host, as one of its traces has them; the one that its events show, which may be
+ * the trace time. */
+struct clock_id ctf_add_clocks(struct importer *im, uint32_t machine, const struct ctf_trace *trace,
+                               bool is_trace_time);
+
 /* How often equal args come. */
 struct ctf_sharing {
     bool off;

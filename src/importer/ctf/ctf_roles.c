@@ -8,8 +8,10 @@ struct named_role {
     enum ctf_role role;
 };
 
-static const struct named_role of_packet_header[] = {
-    {"magic", CTF_ROLE_MAGIC}, {"stream_id", CTF_ROLE_STREAM_ID}, {NULL, CTF_ROLE_NONE}};
+static const struct named_role of_packet_header[] = {{"magic", CTF_ROLE_MAGIC},
+                                                     {"stream_id", CTF_ROLE_STREAM_ID},
+                                                     {"stream_instance_id", CTF_ROLE_STREAM_INSTANCE},
+                                                     {NULL, CTF_ROLE_NONE}};
 static const struct named_role of_packet_context[] = {
     {"packet_size", CTF_ROLE_PACKET_BITS},    {"content_size", CTF_ROLE_CONTENT_BITS},
     {"timestamp_begin", CTF_ROLE_CLOCK},      {"packet_seq_num", CTF_ROLE_SEQUENCE},

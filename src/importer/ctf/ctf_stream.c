@@ -55,16 +55,16 @@ static void count_gaps(struct ctf_stream *s)
 {
     const struct ctf_item *item = ctf_item_of_role(&s->scratch, CTF_ROLE_SEQUENCE);
     if (item) {
-        uint64_t step = s->has_seq ? gone(item, s->last_seq) : 0;
+        uint64_t step = s->counters.has_seq ? gone(item, s->counters.last_seq) : 0;
         s->losses.packets_lost += step > 1 ? step - 1 : 0;
-        s->last_seq = item->u;
-        s->has_seq = true;
+        s->counters.last_seq = item->u;
+        s->counters.has_seq = true;
     }
     item = ctf_item_of_role(&s->scratch, CTF_ROLE_DISCARDED);
     if (item) { /* cumulative */
-        s->losses.events_discarded += gone(item, s->has_discarded ? s->last_discarded : 0);
-        s->last_discarded = item->u;
-        s->has_discarded = true;
+        s->losses.events_discarded += gone(item, s->counters.has_discarded ? s->counters.last_discarded : 0);
+        s->counters.last_discarded = item->u;
+        s->counters.has_discarded = true;
     }
 }
 
@@ -146,6 +146,9 @@ static bool open_packet(struct ctf_stream *s)
         return false;
     }
     s->class = class_of(s);
+    const struct ctf_item *instance = ctf_item_of_role(&s->scratch, CTF_ROLE_STREAM_INSTANCE);
+    s->has_instance = instance != NULL;
+    s->instance = instance ? instance->u : 0;
     vec_clear(&s->scratch);
     if (s->class)
         ctf_read(&s->r, s->class->packet_context, &s->scratch);
@@ -153,8 +156,7 @@ static bool open_packet(struct ctf_stream *s)
     uint64_t packet_bits = context_value(s, CTF_ROLE_PACKET_BITS, content_bits == UINT64_MAX ? left * 8 : content_bits);
     if (content_bits == UINT64_MAX)
         content_bits = packet_bits;
-    bool sane = s->class && !s->r.bad && packet_bits <= UINT32_MAX && /* positions travel in 32 bits */
-                packet_bits % 8 == 0 && packet_bits >= s->r.pos && content_bits >= s->r.pos &&
+    bool sane = s->class && !s->r.bad && packet_bits % 8 == 0 && packet_bits >= s->r.pos && content_bits >= s->r.pos &&
                 content_bits <= packet_bits && packet_bits > 0;
     if (!sane) {
         give_up(s);

@@ -21,6 +21,12 @@ struct ctf_losses {
     uint64_t bytes_damaged;    /* behind what could be read as packets */
 };
 
+/* What a stream has said of its losses so far; all of its files go on with the same. */
+struct ctf_counters {
+    bool has_seq, has_discarded;
+    uint64_t last_seq, last_discarded;
+};
+
 struct ctf_stream {
     const struct ctf_metadata *m;
     struct slice file;
@@ -33,8 +39,9 @@ struct ctf_stream {
     uint32_t cpu;
     uint64_t contents_at; /* bit position behind the header of the last event */
     bool in_packet;
-    bool has_seq, has_discarded;
-    uint64_t last_seq, last_discarded;
+    struct ctf_counters counters;
+    bool has_instance;
+    uint64_t instance; /* the stream's number in its trace, as the last packet has it */
     ctf_items scratch;
     struct ctf_header header; /* of `class` */
     /* NULL: contexts and fields are read. Else they are passed over, and this says by the class's index how many bits

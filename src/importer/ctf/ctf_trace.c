@@ -201,9 +201,29 @@ const char *ctf_trace_hostname(const struct ctf_trace *t)
     return ctf_env_get(&t->metadata, "hostname");
 }
 
+const struct ctf_clock *ctf_trace_clock(const struct ctf_trace *t)
+{
+    const struct ctf_metadata *m = &t->metadata;
+    for (size_t i = 0; i < m->streams.n; i++)
+        if (m->streams.p[i]->clock >= 0)
+            return &m->clocks.p[m->streams.p[i]->clock];
+    return m->clocks.n ? m->clocks.p : NULL;
+}
+
 const char *ctf_trace_clock_uuid(const struct ctf_trace *t)
 {
-    return t->metadata.clocks.n ? t->metadata.clocks.p[0].uuid : "";
+    const struct ctf_clock *c = ctf_trace_clock(t);
+    return c ? c->uuid : "";
+}
+
+const char *ctf_trace_identity(const struct ctf_trace *t)
+{
+    return t->metadata.identity ? t->metadata.identity : t->metadata.uuid;
+}
+
+const char *ctf_trace_uid(const struct ctf_trace *t)
+{
+    return t->metadata.uid ? t->metadata.uid : t->metadata.uuid;
 }
 
 int64_t ctf_trace_shrank(const struct ctf_trace *t)

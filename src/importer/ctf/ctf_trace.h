@@ -40,6 +40,12 @@ int ctf_open_files(const char *path, const struct ctf_file *files, size_t n, ctf
 /* Who recorded it: the host's name and its clock. Two traces of one host (kernel and user space) share both. */
 const char *ctf_trace_hostname(const struct ctf_trace *t);
 const char *ctf_trace_clock_uuid(const struct ctf_trace *t);
+/* The clock of its first stream that has one; NULL when there is none. */
+const struct ctf_clock *ctf_trace_clock(const struct ctf_trace *t);
+
+/* Directories of one identity are pieces of one trace; "": nothing says. The uid is what of it is shown. */
+const char *ctf_trace_identity(const struct ctf_trace *t);
+const char *ctf_trace_uid(const struct ctf_trace *t);
 
 void ctf_trace_close(struct ctf_trace *t);
 

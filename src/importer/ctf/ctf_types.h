@@ -29,6 +29,7 @@ enum ctf_role {
     CTF_ROLE_MAGIC,
     CTF_ROLE_UUID,
     CTF_ROLE_STREAM_ID,
+    CTF_ROLE_STREAM_INSTANCE,
     CTF_ROLE_PACKET_BITS,
     CTF_ROLE_CONTENT_BITS,
     CTF_ROLE_CLOCK, /* the low bits of the clock */
@@ -40,6 +41,7 @@ enum ctf_role {
 enum {
     CTF_NO_SLOT = -1,
     CTF_MAX_DEPTH = 32,    /* of nested types */
+    CTF_MAX_ALIGN = 4096,  /* bits */
     CTF_MAX_WEIGHT = 8192, /* of a type: see ctf_type.weight */
     CTF_MAX_CHOICES = 512, /* of a variant and its tag, which each value goes through */
     CTF_SUMMARY_SLOTS = 256,
@@ -140,9 +142,10 @@ struct ctf_clock {
     const char *uuid; /* as written, "" when absent */
     uint64_t freq;
     int64_t offset_s;
-    int64_t offset; /* cycles */
-    bool no_epoch;  /* its origin is not that of the wall clock */
-    const char *id; /* what CTF 2's stream classes call it; NULL in 1.8 */
+    int64_t offset;     /* cycles */
+    bool no_epoch;      /* its origin is not that of the wall clock */
+    const char *origin; /* what clocks of the same origin have in common, when that is not the epoch; NULL: not known */
+    const char *id;     /* what CTF 2's stream classes call it; NULL in 1.8 */
 };
 
 struct ctf_event_class {
@@ -176,7 +179,9 @@ struct ctf_env {
 
 struct ctf_metadata {
     struct arena arena;
-    char uuid[64]; /* of the trace, as written */
+    char uuid[64];        /* of the trace, as written */
+    const char *identity; /* CTF 2: what traces have in common that are one; NULL: the uuid is it */
+    const char *uid;      /* the part of it that is shown */
     uint8_t uuid_bytes[16];
     bool has_uuid_bytes;
     bool big_endian;

@@ -82,9 +82,9 @@ struct ctf_type *ctf_measured(struct tsdl_parser *p, struct ctf_type *t)
 
 bool ctf_valid_align(struct tsdl_parser *p, uint64_t align)
 {
-    if (align >= 1 && align <= 4096 && (align & (align - 1)) == 0)
+    if (align >= 1 && align <= CTF_MAX_ALIGN && (align & (align - 1)) == 0)
         return true;
-    tsdl_fail(p, "alignment %llu is not a power of two up to 4096", (unsigned long long)align);
+    tsdl_fail(p, "alignment %llu is not a power of two up to %d", (unsigned long long)align, CTF_MAX_ALIGN);
     return false;
 }
 
