@@ -105,6 +105,17 @@ const struct plan_from plan_froms[] = {
      {"b.w", "t.name"}},
     {"v_thread t JOIN quoted(t.upid, t.tid * 1.5) b", {"b.n", "b.m", "t.tid"}, {0}, {"b.w", "t.name"}},
     {"within(40, NULL) b JOIN most_of(2, 20) o ON o.k = b.d", {"b.x", "b.d", "o.n", "o.k"}, {"b.r"}, {"b.w", "o.w"}},
+    {"(WITH RECURSIVE c(id, up, d) AS (SELECT id, parent_id, 0 FROM v_slice WHERE depth < 40 UNION ALL SELECT s.id, "
+     "s.parent_id, c.d + 1 FROM c JOIN v_slice s ON s.id = c.up WHERE c.d < 6) SELECT c.*, s.name, s.dur FROM c JOIN "
+     "v_slice s ON s.id = c.id) r",
+     {"r.id", "up", "d", "dur"},
+     {0},
+     {"name"}},
+    {"(WITH RECURSIVE c AS (SELECT id AS i, name AS w, ts AS t FROM v_slice WHERE id < 30 UNION ALL SELECT s.id, "
+     "coalesce(s.name, c.w), c.t FROM v_slice s JOIN c ON s.parent_id = c.i AND s.id > c.i) SELECT * FROM c) r",
+     {"i", "r.t"},
+     {0},
+     {"w"}},
     {"below(3) b JOIN v_thread t ON t.id = b.d", {"b.ts", "b.dur", "d", "t.tid"}, {0}, {"b.name", "t.name"}},
 };
 const uint32_t plan_n_froms = sizeof plan_froms / sizeof *plan_froms;

@@ -391,6 +391,51 @@ START_TEST(compounds_of_several_kinds)
 }
 END_TEST
 
+/* WITH RECURSIVE: ancestors, descendants, numbers that ranges are made of; and what is left to SQLite. */
+START_TEST(recursions)
+{
+    static const char *const planned[] = {
+        "WITH RECURSIVE up(leaf, id, parent, d) AS (SELECT id, id, parent_id, 0 FROM v_slice WHERE depth = 7 UNION ALL "
+        "SELECT u.leaf, s.id, s.parent_id, u.d + 1 FROM up u JOIN v_slice s ON s.id = u.parent WHERE u.d < 9) SELECT * "
+        "FROM up",
+        "WITH RECURSIVE up(id, parent, d) AS (SELECT id, parent_id, 0 FROM v_slice WHERE depth = 7 UNION ALL SELECT "
+        "s.id, s.parent_id, up.d + 1 FROM up, v_slice s WHERE s.id = up.parent AND d < 5) SELECT d, count(*), "
+        "count(parent) FROM up GROUP BY d",
+        "WITH RECURSIVE down AS (SELECT id AS i, 0 AS d FROM v_slice WHERE parent_id IS NULL UNION ALL SELECT s.id, "
+        "down.d + 1 FROM down JOIN v_slice s ON s.parent_id = down.i AND s.id > down.i) SELECT d, count(*), sum(s.dur) "
+        "FROM down JOIN v_slice s ON s.id = i GROUP BY d",
+        "WITH RECURSIVE b(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM b WHERE i < 99) SELECT i, count(s.id) FROM b "
+        "LEFT "
+        "JOIN v_slice s ON s.ts >= i * 40 AND s.ts < i * 40 + 40 GROUP BY i",
+        "WITH RECURSIVE plain AS (SELECT depth AS k, max(dur) AS m FROM v_slice GROUP BY 1), b(i) AS (SELECT 1 UNION "
+        "ALL "
+        "SELECT i * 2 FROM b WHERE i < 300) SELECT i, m FROM b JOIN plain ON k = i"};
+    static const char *const others[] = {
+        "WITH RECURSIVE up(id, parent) AS (SELECT id, parent_id FROM v_slice WHERE depth = 7 UNION SELECT s.id, "
+        "s.parent_id FROM up JOIN v_slice s ON s.id = up.parent) SELECT count(*) FROM up",
+        "WITH RECURSIVE b(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM b) SELECT i, (SELECT count(*) FROM v_slice) FROM "
+        "b LIMIT 20",
+        "WITH RECURSIVE b(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM b WHERE i < 5000) SELECT count(*), sum(s.dur) "
+        "FROM "
+        "b JOIN v_slice s ON s.id = i",
+        "WITH RECURSIVE b(i) AS (SELECT 4611686018427387904 UNION ALL SELECT i * 2 FROM b WHERE i < 1e30) SELECT "
+        "count(*), max(i) FROM b JOIN v_slice s ON s.id < 3",
+        "WITH RECURSIVE b(i) AS (SELECT 1 UNION ALL SELECT i || 'a' FROM b WHERE length(i) < 5) SELECT count(*) FROM "
+        "b, v_slice",
+        "WITH RECURSIVE b(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM b WHERE i < (SELECT max(i) FROM b)) SELECT "
+        "count(*) FROM b, v_slice",
+        "WITH RECURSIVE b(i, j) AS (SELECT id FROM v_slice UNION ALL SELECT i + 1 FROM b WHERE i < 5) SELECT count(*) "
+        "FROM b"};
+    struct mirror m;
+    mirror_open(&m, 63, PLAN_ROWS);
+    for (size_t i = 0; i < sizeof planned / sizeof *planned; i++)
+        ck_assert_msg(mirror_compare_planner(&m, planned[i]), "no plan: %s", planned[i]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        mirror_compare_planner(&m, others[i]);
+    mirror_close(&m);
+}
+END_TEST
+
 Suite *sql_plan_shapes_suite(void);
 Suite *sql_plan_shapes_suite(void)
 {
@@ -408,6 +453,7 @@ Suite *sql_plan_shapes_suite(void)
     tcase_add_test(t, first_groups_are_left_to_sqlite);
     tcase_add_test(t, lookups_by_ranges);
     tcase_add_test(t, compounds_of_several_kinds);
+    tcase_add_test(t, recursions);
     suite_add_tcase(s, t);
     return s;
 }

@@ -20,6 +20,7 @@ void plan_free(void *plan)
     for (uint32_t i = 0; i < p->n_lookups; i++)
         plan_free(p->lookups[i].sub);
     plan_free(p->next_arm);
+    plan_free(p->step);
     if (p->e && p->e->plan == p) {
         p->e->plan = NULL;
         p->e->plan_statement = NULL;

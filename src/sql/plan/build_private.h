@@ -25,6 +25,11 @@ bool plan_read_limit(struct reader *r, const struct sql_query *q);
 bool plan_read_keyed_core(struct reader *r, struct reader *outer, const struct sql_select *s, struct keyed *k);
 bool plan_read_list_core(struct reader *r, const struct sql_select *s, const struct list *list);
 
+/* A table of WITH that names itself: recursion.c. */
+bool recursion_is(const struct sql_tree *tree, const struct sql_cte *cte, const struct cte_scope *where);
+bool recursion_read(struct reader *r, const struct sql_cte *cte, const struct cte_scope *where, struct sql_name alias,
+                    bool left);
+
 /* compound.c */
 struct query_plan *plan_build_compound(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
                                        const struct cte_scope *ctes);

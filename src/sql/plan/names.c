@@ -1,6 +1,6 @@
 /* What stands behind FROM, and what its names mean. Views, WITH tables and queries that only hand rows on are taken
  * apart: their sources become the plan's own. */
-#include "sql/plan/plan_private.h"
+#include "sql/plan/build_private.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -345,6 +345,26 @@ bool read_from_plan(struct reader *r, struct query_plan *sub, struct sql_name al
     return true;
 }
 
+/* The rows that the step of a recursion goes on from. */
+static bool add_round(struct reader *r, struct sql_name alias)
+{
+    const struct recursion *now = r->recursion;
+    struct query_plan *p = r->plan;
+    struct plan_source *s = now->core == r->core ? add_source(r, alias, false) : NULL;
+    struct scope_entry *e = s ? add_entry(r, alias, now->first->n_items) : NULL;
+    for (uint32_t i = 0; e && i < now->first->n_items; i++) {
+        const struct plan_item *item = &now->first->items[i];
+        struct plan_expr *x = plan_column(p, (uint8_t)p->n_sources, (int16_t)i, (enum plan_type)item->expr->type);
+        if (!x || !add_column(r, e, copy_name(r, item->name), x))
+            return false;
+        x->letter = item->expr->letter;
+    }
+    if (e)
+        s->round = now->rows;
+    p->n_sources += e != NULL;
+    return e != NULL;
+}
+
 static bool add_query(struct reader *r, const struct sql_query *q, const struct sql_tree *tree,
                       const struct cte_scope *ctes, struct sql_name alias, bool left)
 {
@@ -408,8 +428,12 @@ static bool add_name(struct reader *r, const struct sql_from *f, bool left)
     struct sql_name alias = f->alias.len ? f->alias : f->name;
     const struct cte_scope *where = NULL;
     const struct sql_cte *cte = find_cte(r->ctes, f->name, &where);
+    if (cte && r->recursion && cte == r->recursion->cte)
+        return !left && add_round(r, alias);
+    if (cte && recursion_is(where->tree, cte, where))
+        return recursion_read(r, cte, where, alias, left);
     if (cte)
-        return !cte->columns && !where->query->recursive && add_query(r, cte->query, where->tree, where, alias, left);
+        return !cte->columns && add_query(r, cte->query, where->tree, where, alias, left);
     const struct sql_tree *tree = view_tree(r, f->name);
     if (tree)
         return !tree->n_parameters && add_query(r, tree->query, tree, NULL, alias, left);

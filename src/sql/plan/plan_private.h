@@ -120,6 +120,11 @@ struct plan_values {
     int64_t *words; /* row by row */
 };
 
+/* The rows that the step of a recursion is to go on from. */
+struct plan_round {
+    const struct table *rows; /* while it runs */
+};
+
 /* A source of rows: a table, or a plan whose answer is one. */
 struct plan_source {
     struct plan_table table;      /* name NULL: `sub` or a stage */
@@ -127,6 +132,7 @@ struct plan_source {
     uint64_t batches;             /* of an operator: its serial; 0: another source */
     struct plan_pointer *pointer; /* a table that a function gives */
     struct plan_values *values;
+    const struct plan_round *round;
     uint32_t n_columns;         /* of that one */
     struct sql_name printed[4]; /* as EXPLAIN QUERY PLAN may call it: by its name, or that of a view around it */
     uint32_t n_printed;
@@ -250,6 +256,8 @@ struct plan_item {
 struct query_plan {
     struct engine *e;
     struct query_plan *next_arm; /* its rows follow, in the source that both are of */
+    struct query_plan *step;     /* its rows follow, again and again, made of those before: */
+    struct plan_round *rows;
     struct arena arena;
     struct plan_source sources[PLAN_ALL_SOURCES];
     uint32_t n_sources;
@@ -336,6 +344,14 @@ struct parameters {
     int depth; /* calls within calls */
 };
 
+/* A recursion whose step is being read. */
+struct recursion {
+    const struct sql_cte *cte;
+    const struct sql_select *core; /* of the step */
+    const struct query_plan *first;
+    struct plan_round *rows;
+};
+
 struct reader {
     struct query_plan *plan;
     struct planner *planner; /* its engine, and the arena of the statement */
@@ -344,6 +360,7 @@ struct reader {
     struct scope *scope;
     const struct sql_select *core;
     const struct parameters *parameters; /* in the body of a function; else NULL */
+    const struct recursion *recursion;   /* NULL: none */
     const struct sql_expr *known;        /* an expression that has been read: known_as; NULL: none */
     struct plan_expr *known_as;
     int depth;
@@ -482,6 +499,8 @@ bool plan_lift(struct query_plan *p);
 void plan_settle_distinct(const struct reader *r);
 /* Decides how rows are to be ordered; false when SQLite's order shows and cannot be told: settle.c. */
 bool plan_settle_order(struct reader *r);
+/* The order of a recursion's step: that of the rows before, then that of its other table. recursion.c */
+bool recursion_settle(struct query_plan *p);
 /* Which min() or max() gives bare columns their row; false when SQLite has rules of its own. */
 bool plan_settle_extreme(struct query_plan *p);
 

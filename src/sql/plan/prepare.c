@@ -20,11 +20,18 @@ static void describe(sqlite3_str *out, const struct query_plan *p)
             sqlite3_str_appendall(out, arm == source->sub ? "(" : " + (");
             describe(out, arm);
             sqlite3_str_appendall(out, ")");
+            if (arm->step) {
+                sqlite3_str_appendall(out, ", again and again (");
+                describe(out, arm->step);
+                sqlite3_str_appendall(out, ")");
+            }
         }
         if (source->batches)
             sqlite3_str_appendf(out, "%.*s as columns", (int)source->printed[0].len, source->printed[0].p);
         else if (source->values)
             sqlite3_str_appendall(out, "constants");
+        else if (source->round)
+            sqlite3_str_appendall(out, "rows before");
         else if (source->pointer)
             sqlite3_str_appendall(out, "table of a function");
         else if (!source->sub)

@@ -482,6 +482,36 @@ static struct table *run_arms(struct run *r, const struct query_plan *arms)
     return t;
 }
 
+enum {
+    MOST_ROWS = 4000000, /* of a recursion: SQLite may stop sooner, where it is asked for a few */
+    MANY_ROUNDS = 2048,  /* take longer than SQLite, where they have few rows each */
+    FEW_ROWS = 16
+};
+
+static struct table *run_recursion(struct run *r, const struct query_plan *first)
+{
+    struct plan_answer a = {0};
+    struct table *t = items_table(r, first), *round = NULL;
+    r->rc = r->rc ? r->rc : plan_run(first, &a);
+    for (uint64_t n = 0; t && !r->rc && a.n && !run_stopped(r); n++) {
+        append_answer(r, t, &a);
+        stage_free(round);
+        round = r->rc ? NULL : settle(r, &a, first);
+        plan_answer_free(&a);
+        if (!r->rc && (t->n_rows > MOST_ROWS || (n > MANY_ROUNDS && t->n_rows / n < FEW_ROWS)))
+            r->rc = RUN_GAVE_UP;
+        if (!round || r->rc)
+            break;
+        table_finalize(round);
+        first->rows->rows = round;
+        r->rc = plan_run(first->step, &a);
+        first->rows->rows = NULL;
+    }
+    plan_answer_free(&a);
+    stage_free(round);
+    return t;
+}
+
 struct batch_sink {
     struct run *r;
     struct table *t;
@@ -533,6 +563,11 @@ void run_open_sources(struct run *r)
             r->tables[i] = r->made[i] = run_batches(r, (uint8_t)i);
             continue;
         }
+        if (s->round) {
+            r->tables[i] = s->round->rows;
+            r->rc = s->round->rows ? r->rc : RUN_GAVE_UP;
+            continue;
+        }
         if (s->values) {
             r->tables[i] = r->made[i] = values_run(r, s->values);
             continue;
@@ -547,7 +582,9 @@ void run_open_sources(struct run *r)
                 r->rc = RUN_GAVE_UP;
             continue;
         }
-        r->tables[i] = r->made[i] = s->sub->next_arm ? run_arms(r, s->sub) : run_sub(r, s->sub);
+        r->tables[i] = r->made[i] = s->sub->step       ? run_recursion(r, s->sub)
+                                    : s->sub->next_arm ? run_arms(r, s->sub)
+                                                       : run_sub(r, s->sub);
         if (r->made[i])
             table_finalize(r->made[i]);
     }

@@ -69,6 +69,8 @@ static bool may_be_reversed(const struct query_plan *p, const struct plan_expr *
 /* Of one source there is nothing to ask. */
 static bool order_of_loops(struct reader *r)
 {
+    if (r->recursion && r->recursion->core == r->core)
+        return recursion_settle(r->plan);
     return loops_order(r->loops, r->plan->n_sources == 1 ? 0 : loops_parent(r), r->plan);
 }
 

@@ -7,7 +7,7 @@ static uint32_t rows_of(const struct plan_source *s)
 {
     if (s->values)
         return s->values->n_rows;
-    return s->sub || s->batches || s->pointer ? 100000 : s->table.table->n_rows;
+    return s->sub || s->batches || s->pointer || s->round ? 100000 : s->table.table->n_rows;
 }
 
 /* A condition `column of source = expression over the placed ones`. */

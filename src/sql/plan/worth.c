@@ -22,7 +22,7 @@ static bool narrows_batches(const struct query_plan *p)
 
 static bool is_computed(const struct plan_source *s)
 {
-    return s->sub || s->batches || s->pointer || s->values;
+    return s->sub || s->batches || s->pointer || s->values || s->round;
 }
 
 /* Conditions for which an index of the table is there, or is to be made by SQLite's way to the rows; so are those on
