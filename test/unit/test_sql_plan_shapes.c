@@ -329,6 +329,7 @@ START_TEST(lookups_by_ranges)
         "s",
         "SELECT count(*), min(ts) FROM v_slice WHERE ts > (SELECT min(ts) + 90 FROM v_slice) AND dur < (SELECT max(ts) "
         "FROM v_counter WHERE id < 0)",
+        "SELECT (ts - (SELECT start_ts FROM trace_bounds)) / 100, count(*) FROM v_slice GROUP BY 1",
         "SELECT count(*), min(ts) FROM v_slice WHERE name IN ('a', 'B', 'none such') AND depth IN (3, 9, 200)",
         "SELECT name, dur, id FROM v_slice WHERE dur > 4 ORDER BY name, dur DESC, id",
         "SELECT id, dur + 1, upper(name) FROM v_slice ORDER BY category DESC, thread_ts",

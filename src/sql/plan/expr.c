@@ -490,8 +490,16 @@ static bool has_parameter(const struct reader *r, struct sql_span at)
     return false;
 }
 
-/* What an aggregate gives as a rule. Where it gives something else (max() of a text), the plan gives up when it runs.
- */
+/* The bounds of the trace are declared without types. */
+static bool asks_for_bounds(const struct sql_select *core)
+{
+    const struct sql_from *f = core->from;
+    return f && !f->next && f->form == SOURCE_TABLE &&
+           (sql_name_is(f->name, "trace_bounds") || sql_name_is(f->name, "_trace_bounds"));
+}
+
+/* What an aggregate gives as a rule, or a column of the bounds. Where it gives something else (max() of a text), the
+ * plan gives up when it runs. */
 static enum plan_type usual_type(const struct sql_query *q)
 {
     static const struct {
@@ -500,9 +508,10 @@ static enum plan_type usual_type(const struct sql_query *q)
     } aggregates[] = {{"count", PLAN_INT}, {"min", PLAN_INT},  {"max", PLAN_INT},
                       {"sum", PLAN_INT},   {"avg", PLAN_REAL}, {"total", PLAN_REAL}};
     const struct sql_select *core = q->selects;
-    if (core->next || core->n_items != 1 || core->items->star || core->items->expr->kind != EXPR_FUNCTION ||
-        core->items->expr->over)
+    if (core->next || core->n_items != 1 || core->items->star)
         return PLAN_NULL;
+    if (core->items->expr->kind != EXPR_FUNCTION || core->items->expr->over)
+        return asks_for_bounds(core) && core->items->expr->kind == EXPR_COLUMN ? PLAN_INT : PLAN_NULL;
     for (size_t i = 0; i < sizeof aggregates / sizeof *aggregates; i++)
         if (sql_name_is(core->items->expr->name, aggregates[i].name))
             return aggregates[i].type;
