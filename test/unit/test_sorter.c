@@ -381,6 +381,57 @@ START_TEST(disorder_here_and_there_is_found)
 }
 END_TEST
 
+/* A queue that is mixed from its beginning to its end, in several ways; ties go by b from the middle on in some. */
+static int64_t mixed_time(int way, size_t i, size_t n, uint64_t *seed)
+{
+    switch (way) {
+    case 0: /* eight writers hand in their events by turns, in chunks that overlap */
+        return (int64_t)(i / 640 * 640 + i % 80 * 8 + i / 80 % 8) - (int64_t)(next_random(seed) % 3000);
+    case 1: /* now and then one of the far future */
+        return i % 700 == 3 ? (int64_t)(n + i) : (int64_t)i;
+    case 2: /* the second half comes before the first */
+        return (int64_t)((i + n / 2) % n);
+    case 3: /* backwards */
+        return (int64_t)((n - i) / 3);
+    case 4: /* no order at all, with many equal times */
+        return (int64_t)(next_random(seed) % (n / 50));
+    default: /* the first one comes last */
+        return i ? (int64_t)i / 7 : (int64_t)n;
+    }
+}
+
+START_TEST(what_is_mixed_as_a_whole_is_sorted)
+{
+    enum { N = 150000, WAYS = 6 };
+    struct stats stats = {0};
+    struct sorter *s = sorter_open(&stats, true);
+    struct sink sink = {.p = calloc(N, sizeof *sink.p)};
+    struct source source = {&sink, 0};
+    struct sort_event *want = calloc(N, sizeof *want), *room = calloc(N, sizeof *room);
+    uint64_t seed = (uint64_t)_i + 271;
+    bool tied = _i / WAYS % 2;
+    uint32_t queue = tied ? sorter_add_tied_queue(s, take, &source) : sorter_add_queue(s, take, &source);
+    if (tied)
+        sorter_set_tie_from(s, queue, N / 100);
+    sorter_use_thread(s, _i / WAYS / 2 ? 1 : 0);
+    for (size_t i = 0; i < N; i++) {
+        int64_t ts = mixed_time(_i % WAYS, i, N, &seed);
+        want[i] = (struct sort_event){ts < 0 ? 0 : ts, i, next_random(&seed) % 4};
+        sorter_push(s, queue, want[i]);
+    }
+    merge_sort_events(want, N, room, tied ? N / 100 : INT64_MAX);
+    sorter_drain(s, NULL, NULL);
+    ck_assert_uint_eq(sink.n, N);
+    for (size_t i = 0; i < N; i++)
+        ck_assert_msg(sink.p[i].ts == want[i].ts && sink.p[i].arrival == want[i].a, "event %zu", i);
+    free(want);
+    free(room);
+    free(sink.p);
+    sorter_close(s);
+    stats_free(&stats);
+}
+END_TEST
+
 Suite *sorter_suite(void);
 Suite *sorter_suite(void)
 {
@@ -391,6 +442,7 @@ Suite *sorter_suite(void)
     tcase_add_loop_test(t, windows_emit_what_their_definition_says, 0, 80);
     tcase_add_loop_test(t, events_in_memory_are_sorted_as_qsort_does, 0, 200);
     tcase_add_loop_test(t, disorder_here_and_there_is_found, 0, 40);
+    tcase_add_loop_test(t, what_is_mixed_as_a_whole_is_sorted, 0, 24);
     tcase_add_test(t, negative_times_are_counted_and_dropped);
     tcase_add_test(t, many_queues_are_not_quadratic);
     tcase_add_test(t, memory_is_bounded_by_the_window);

@@ -8,6 +8,7 @@
 enum {
     FIRST_FRESH = 32,
     BLOCK_EVENTS = 1024, /* 24 KiB unpacked: stays in the cache while it is merged */
+    FIRST_AHEAD = 16,
 };
 
 static struct sort_block describe(const struct sort_event *e, uint32_t n, uint64_t first, uint64_t epoch, bool tied)
@@ -164,6 +165,31 @@ static size_t piece_end(const struct sort_queue *q, size_t from, size_t end)
     return last + 1;
 }
 
+/* Sorts as many of the blocks from the front on as it takes for the first to be in its place, and no fewer than the
+ * last time suggests: what is mixed may be the whole queue, and those who wait for the first block need little of it.
+ * What is left over in the last blocks is sorted again with those that follow; twice as many are taken as were left
+ * over, so that the work grows with the events however they are mixed. */
+static bool sort_ahead(struct sort_queue *q, size_t *bytes)
+{
+    size_t front = q->first_block;
+    uint32_t left = q->blocks.p[front].unsorted, done = 0;
+    for (uint32_t n = q->ahead; !done; n *= 2) {
+        n = n < left ? n : left;
+        if (!sort_blocks(q, front, front + n, bytes))
+            return false;
+        struct sort_block *b = &q->blocks.p[front];
+        if (n == left)
+            break;
+        int64_t rest_min = b[n].rest_min;
+        while (done < n && comes_before(q, b[done].max_ts, rest_min))
+            done++;
+        b[done].unsorted = left - done;
+        b[done].rest_min = done < n && b[done].min_ts < rest_min ? b[done].min_ts : rest_min;
+        q->ahead = 2 * (n - done) > FIRST_AHEAD ? 2 * (n - done) : FIRST_AHEAD;
+    }
+    return true;
+}
+
 /* Events are out of order here and there, as when an interrupt has come between the stamp and the place of one: what is
  * sorted is those blocks, not all that follows; and not before they are met, by whoever merges. */
 void sort_queue_begin(struct sort_queue *q, int64_t *suffix_min)
@@ -171,6 +197,7 @@ void sort_queue_begin(struct sort_queue *q, int64_t *suffix_min)
     struct sort_block *b = q->blocks.p;
     size_t end = q->blocks.n, piece;
     *suffix_min = INT64_MAX;
+    q->ahead = FIRST_AHEAD;
     for (; end > q->first_block && b[end - 1].first >= q->limit; end--)
         *suffix_min = b[end - 1].min_ts < *suffix_min ? b[end - 1].min_ts : *suffix_min;
     int64_t min = INT64_MAX;
@@ -187,7 +214,7 @@ void sort_queue_begin(struct sort_queue *q, int64_t *suffix_min)
 const struct sort_event *sort_queue_front(struct sort_queue *q, uint32_t *n, size_t *bytes)
 {
     struct sort_block *b = &q->blocks.p[q->first_block];
-    if (b->unsorted && !sort_blocks(q, q->first_block, q->first_block + b->unsorted, bytes))
+    if (b->unsorted && !sort_ahead(q, bytes))
         return NULL;
     uint32_t all = b->events->n, gone = (uint32_t)(q->head - b->first);
     if (all > q->front_cap) {

@@ -16,8 +16,9 @@ struct sort_block {
     int64_t min_ts, max_ts;
     int64_t first_ts;
     int64_t last_ts;
-    int64_t rest_min;  /* while merging: the least of this block and all behind it */
-    uint32_t unsorted; /* so many blocks from here on have to be sorted together before this one is read; 0: none */
+    int64_t rest_min; /* while merging: the least of this block and all behind it */
+    uint32_t
+        unsorted; /* the events of so many blocks from here on are mixed: some are sorted before this one is read */
     bool sorted;
     bool ties_sorted; /* events of one time by b, too; known in tied queues only */
 };
@@ -37,6 +38,7 @@ struct sort_queue {
 
     struct sort_event *front; /* room for the first block, unpacked: `front_cap` events */
     uint32_t front_cap;
+    uint32_t ahead; /* so many blocks are sorted together next time, at least */
     sort_parse_fn parse;
     void *owner;
     uint32_t number;
