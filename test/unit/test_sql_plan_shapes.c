@@ -14,6 +14,10 @@ START_TEST(answers_that_were_wrong)
         /* WHERE found the rows of a left join, by their number, and ON was forgotten */
         "SELECT t.id, s.id, s.depth FROM v_thread t LEFT JOIN v_slice s ON s.depth = t.tid WHERE length(t.name) = s.id",
         "SELECT count(*) FROM v_thread t LEFT JOIN v_slice s ON s.depth = t.tid AND s.dur > 5 WHERE s.id = t.upid + 1",
+        /* the greatest integer was taken for the NULL before it */
+        "SELECT t.id, (SELECT min(CASE WHEN s.id > 900 THEN 9223372036854775807 END) FROM v_slice s WHERE s.id < t.id "
+        "+ 905) "
+        "FROM v_thread t",
     };
     struct mirror m;
     mirror_open(&m, 20261126, PLAN_ROWS);

@@ -305,6 +305,8 @@ static bool make_scores(struct run *r, struct lookup_ranges *l)
             l->scores[i] = of->aggregate == AGG_MIN ? v : ~v;
         if (real && v == column_f64_word(-0.0)) /* equals the other zero; which one comes first shows */
             r->rc = RUN_GAVE_UP;
+        if (of->aggregate != AGG_KINDS && v != null && l->scores[i] == INT64_MAX) /* that of NULL */
+            r->rc = RUN_GAVE_UP;
     }
     return !r->rc && make_tree(r, l);
 }
