@@ -13,6 +13,7 @@ struct open_slice {
     uint32_t row;
     strid category;
     strid name;
+    bool own_args; /* its set of args was made for it */
 };
 
 struct stack { /* of one track */
@@ -43,7 +44,8 @@ static void complete_args(struct slice_tracker *t, const struct stack *s, uint32
     if (args_count(args) > ARGS_MAX_NUMBERED)
         return;
     for (uint32_t i = to; i-- > from;)
-        args_complete(args, ROW_ARGS(t->im->st, slice, arg_set_id, s->p[i].row));
+        if (s->p[i].own_args)
+            args_complete(args, ROW_ARGS(t->im->st, slice, arg_set_id, s->p[i].row));
 }
 
 void slice_tracker_finish(struct slice_tracker *t)
@@ -172,7 +174,8 @@ uint32_t slice_push_fitting(struct slice_tracker *t, uint32_t machine, struct sl
         t->im->failed = true;
         return SLICE_NONE;
     }
-    s->p[s->n++] = (struct open_slice){row->ts, row->dur, id, row->category, row->name};
+    bool own_args = !argset_is_none(row->arg_set_id) && row->arg_set_id.plus_one == st->args.sets.n;
+    s->p[s->n++] = (struct open_slice){row->ts, row->dur, id, row->category, row->name, own_args};
     s->complete += row->dur >= 0;
     if (t->im->flows)
         flow_tracker_slice_begun(t->im->flows, machine, (uint32_t)row->track_id, id);
@@ -233,8 +236,10 @@ uint32_t slice_end(struct slice_tracker *t, uint32_t machine, int64_t ts, uint32
         uint32_t row = o->row;
         o->dur = saturating_sub(ts, o->ts);
         ROW_SET(t->im->st, slice, dur, row, o->dur);
+        size_t n_sets = t->im->st->args.sets.n;
         if (add && add->n)
             slice_add_args(t, row, add);
+        o->own_args |= t->im->st->args.sets.n > n_sets;
         if (i == s->n - 1) {
             complete_args(t, s, i, s->n);
             s->n--;
