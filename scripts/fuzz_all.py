@@ -196,7 +196,7 @@ def main():
     parser.add_argument("--for", dest="time", type=float, metavar="MINUTES", help="end after so long")
     parser.add_argument("--nice", type=int, metavar="N", help="run at this niceness, not in the idle class")
     parser.add_argument("--table", action="store_true", help="bring the table of docs/security.md up to date")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     if args.table:
         add_to_page(args.build)
         return 0
