@@ -7,8 +7,7 @@
  * range_index.c. Where all ranges compare one expression the rows left are those that pass: sums are differences of
  * sums so far, the first row or the least value is found in a tree. Else they are tested one by one. */
 #include "sql/plan/lookup_private.h"
-
-#include "base/stop.h"
+#include "sql/plan/range_words.h"
 
 #include <string.h>
 
@@ -141,81 +140,20 @@ static int64_t *words_of(struct run *r, const struct lookup_ranges *l, const str
     return out;
 }
 
-struct pair {
-    int64_t word;
-    uint32_t row;
-};
-
-static int by_word(const void *a, const void *b)
-{
-    const struct pair *x = a, *y = b;
-    if (x->word != y->word)
-        return x->word < y->word ? -1 : 1;
-    return (x->row > y->row) - (x->row < y->row);
-}
-
-static void turn(struct pair *p, uint32_t from, uint32_t to)
-{
-    while (from + 1 < to) {
-        struct pair swap = p[from];
-        p[from++] = p[--to];
-        p[to] = swap;
-    }
-}
-
-/* Pairs that descend: turned round, and equal ones once more. */
-static void turn_all(struct pair *p, uint32_t n)
-{
-    turn(p, 0, n);
-    for (uint32_t from = 0, to; from < n; from = to) {
-        for (to = from + 1; to < n && p[to].word == p[from].word; to++)
-            ;
-        turn(p, from, to);
-    }
-}
-
-/* Sorts the rows of a group by the words of the first range, with room for `pairs`. */
-static bool sort_group(struct run *r, struct lookup_ranges *l, uint32_t from, uint32_t to, struct pair *pairs)
-{
-    int64_t *words = l->own[0];
-    uint32_t n = to - from;
-    bool down = true;
-    for (uint32_t i = 0; i < n; i++) {
-        pairs[i] = (struct pair){words[from + i], l->rows[from + i]};
-        down &= !i || pairs[i - 1].word >= pairs[i].word;
-    }
-    if (down)
-        turn_all(pairs, n);
-    else if (!stop_sort(pairs, n, sizeof *pairs, by_word, engine_stop(r->e)))
-        r->rc = engine_gave_up(r->e);
-    for (uint32_t i = 0; i < n; i++) {
-        words[from + i] = pairs[i].word;
-        l->rows[from + i] = pairs[i].row;
-    }
-    return !r->rc;
-}
-
 /* Those whose rows are not in order yet. */
 static bool sort_groups(struct run *r, struct lookup_ranges *l)
 {
-    struct pair *pairs = NULL;
+    struct range_pair *pairs = NULL;
     for (uint32_t g = 0; !r->rc && g < l->keys.n; g++) {
-        uint32_t from = l->starts[g], to = l->starts[g + 1], i = from + 1;
-        while (i < to && l->own[0][i - 1] <= l->own[0][i])
-            i++;
-        if (i >= to)
+        uint32_t from = l->starts[g], n = l->starts[g + 1] - from;
+        if (range_ascends(l->own[0] + from, n))
             continue;
         if (!pairs && !(pairs = lookup_alloc(r, l->n, sizeof *pairs)))
             break;
-        sort_group(r, l, from, to, pairs);
+        range_sort(r, l->own[0] + from, l->rows + from, n, pairs);
     }
     mem_free(pairs);
     return !r->rc;
-}
-
-static bool is_lower(uint8_t op)
-{
-    return op == SQL_GT || op == SQL_GE;
 }
 
 /* Ranges that order come first. */
@@ -253,7 +191,7 @@ static bool make_bounds(struct run *r, struct lookup_ranges *l, const struct tab
             return false;
         memcpy(l->bounds[k], l->own[k], l->n * sizeof *l->bounds[k]);
         for (uint32_t g = 0; g < l->keys.n; g++)
-            range_make_ascend(l->bounds[k], l->starts[g], l->starts[g + 1], is_lower(of->ops[l->by[k]]));
+            range_make_ascend(l->bounds[k], l->starts[g], l->starts[g + 1], of->ops[l->by[k]]);
     }
     return !r->rc;
 }
@@ -468,15 +406,8 @@ static struct found look(struct run *r, struct lookup_ranges *l, const int64_t *
     uint32_t lo = l->starts[group - 1], hi = l->starts[group];
     if (l->differs)
         return (struct found){.n = lo < hi && (l->own[0][lo] != others[0] || l->own[0][hi - 1] != others[0])};
-    for (uint32_t k = 0; k < l->of->n_ranges && lo < hi && l->cuts[k]; k++) {
-        uint8_t op = l->of->ops[l->by[k]];
-        uint32_t at =
-            range_search(l->bounds[k] ? l->bounds[k] : l->own[k], lo, hi, others[k], op == SQL_GT || op == SQL_LE);
-        if (is_lower(op))
-            lo = at;
-        else
-            hi = at;
-    }
+    for (uint32_t k = 0; k < l->of->n_ranges && lo < hi && l->cuts[k]; k++)
+        range_cut(l->bounds[k] ? l->bounds[k] : l->own[k], &lo, &hi, others[k], l->of->ops[l->by[k]]);
     return l->exact ? look_between(l, lo, hi) : look_through(r, l, lo, hi, others);
 }
 

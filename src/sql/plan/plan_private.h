@@ -585,11 +585,6 @@ void call_memo_free(struct call_memo *m);
 void eval_call(struct run *r, const struct plan_expr *x, const struct batch *b, int64_t *out);
 void lookup_rows_free(struct lookup_rows *l);
 void eval_lookup(struct run *r, const struct plan_expr *x, const struct batch *b, int64_t *out);
-/* Words by place, for range_index.c and lookup_ranges.c. The first place in [lo, hi) whose word is not below `word`;
- * `beyond`: that is above it. */
-uint32_t range_search(const int64_t *words, uint32_t lo, uint32_t hi, int64_t word, bool beyond);
-/* The greatest so far (`lower`), or the least from there on, of the places [from, to). */
-void range_make_ascend(int64_t *words, uint32_t from, uint32_t to, bool lower);
 /* Those with ranges: lookup_ranges.c. */
 void lookup_ranges_free(struct lookup_ranges *l);
 void eval_lookup_ranges(struct run *r, const struct plan_expr *x, const struct batch *b, int64_t *out);

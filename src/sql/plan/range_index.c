@@ -6,8 +6,8 @@
  * one end by a search. Spans that do not overlap are so found at once by their begin and their end. The conditions are
  * tested again behind the join; here they only leave out what cannot pass. */
 #include "sql/plan/join_private.h"
+#include "sql/plan/range_words.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void range_index_free(struct range_index *x)
@@ -58,62 +58,21 @@ static int64_t *words_of(struct run *r, const struct plan_step *s, const struct 
     return out;
 }
 
-struct pair {
-    int64_t word;
-    uint32_t row;
-};
-
-static int by_word(const void *a, const void *b)
-{
-    const struct pair *x = a, *y = b;
-    if (x->word != y->word)
-        return x->word < y->word ? -1 : 1;
-    return (x->row > y->row) - (x->row < y->row);
-}
-
 /* Sorts the rows of a key by the words of the first condition. */
-static bool sort_places(struct run *r, struct range_index *x, uint32_t from, uint32_t to, struct pair *pairs)
+static bool sort_places(struct run *r, struct range_index *x, uint32_t from, uint32_t to, struct range_pair *pairs)
 {
-    bool sorted = true;
-    int64_t *words = x->bounds[0];
-    for (uint32_t i = from + 1; i < to && sorted; i++)
-        sorted = words[i - 1] <= words[i];
-    if (sorted)
+    if (range_ascends(x->bounds[0] + from, to - from))
         return true;
     x->turned = true;
-    for (uint32_t i = from; i < to; i++)
-        pairs[i - from] = (struct pair){words[i], x->rows[i]};
-    if (!stop_sort(pairs, to - from, sizeof *pairs, by_word, engine_stop(r->e))) {
-        r->rc = engine_gave_up(r->e);
-        return false;
-    }
-    for (uint32_t i = from; i < to; i++) {
-        words[i] = pairs[i - from].word;
-        x->rows[i] = pairs[i - from].row;
-    }
-    return true;
-}
-
-void range_make_ascend(int64_t *words, uint32_t from, uint32_t to, bool lower)
-{
-    for (uint32_t i = from + 1; lower && i < to; i++)
-        words[i] = words[i] < words[i - 1] ? words[i - 1] : words[i];
-    for (uint32_t i = from; !lower && i < to; i++)
-        words[i] = words[i] == COL_NULL ? INT64_MAX : words[i];
-    for (uint32_t i = to; !lower && i-- > from + 1;)
-        words[i - 1] = words[i] < words[i - 1] ? words[i] : words[i - 1];
-}
-
-static bool is_lower(const struct plan_range *range)
-{
-    return range->op == SQL_GT || range->op == SQL_GE;
+    return range_sort(r, x->bounds[0] + from, x->rows + from, to - from, pairs);
 }
 
 bool range_index_finish(struct run *r, const struct plan_step *s, struct key_index *h, struct range_index *x)
 {
     if (!lay_out(r, s, h, x) || !(x->bounds[0] = words_of(r, s, x, s->ranges[0].own)) || r->rc)
         return false;
-    struct pair *pairs = run_alloc(r, x->longest * 16ull) ? mem_alloc(((size_t)x->longest + 1) * sizeof *pairs) : NULL;
+    struct range_pair *pairs =
+        run_alloc(r, x->longest * sizeof *pairs) ? mem_alloc(((size_t)x->longest + 1) * sizeof *pairs) : NULL;
     bool ok = pairs != NULL;
     for (uint32_t i = 0; ok && i < h->n; i++)
         if (x->ends[i] > x->starts[i])
@@ -127,7 +86,7 @@ bool range_index_finish(struct run *r, const struct plan_step *s, struct key_ind
         ok = (x->bounds[k] = words_of(r, s, x, s->ranges[k].own)) != NULL && !r->rc;
         for (uint32_t i = 0; ok && i < h->n; i++)
             if (x->ends[i] > x->starts[i])
-                range_make_ascend(x->bounds[k], x->starts[i], x->ends[i], is_lower(&s->ranges[k]));
+                range_make_ascend(x->bounds[k], x->starts[i], x->ends[i], s->ranges[k].op);
     }
     if (!ok && !r->rc)
         r->rc = SQLITE_NOMEM;
@@ -135,18 +94,6 @@ bool range_index_finish(struct run *r, const struct plan_step *s, struct key_ind
 }
 
 /* ---- looking ---- */
-
-uint32_t range_search(const int64_t *words, uint32_t lo, uint32_t hi, int64_t word, bool beyond)
-{
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (beyond ? words[mid] <= word : words[mid] < word)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
 
 void range_index_find(const struct plan_step *s, const struct range_index *x, uint32_t first,
                       const int64_t *const *others, uint32_t i, uint32_t *lo, uint32_t *hi)
@@ -160,12 +107,7 @@ void range_index_find(const struct plan_step *s, const struct range_index *x, ui
         int64_t word = others[k][i];
         if (word == COL_NULL)
             return;
-        bool lower = is_lower(&s->ranges[k]);
-        uint32_t at = range_search(words, from, to, word, s->ranges[k].op == SQL_GT || s->ranges[k].op == SQL_LE);
-        if (lower)
-            from = at;
-        else
-            to = at;
+        range_cut(words, &from, &to, word, s->ranges[k].op);
     }
     *lo = from;
     *hi = to;
@@ -183,9 +125,9 @@ void range_index_find_rows(const struct run *r, const struct plan_step *s, const
         int64_t word = others[k][i];
         if (word == COL_NULL)
             return;
-        bool beyond = s->ranges[k].op == SQL_GT || s->ranges[k].op == SQL_LE;
-        uint32_t at = (uint32_t)table_lower_bound(t, (uint32_t)s->ranges[k].own->column, word, beyond);
-        if (is_lower(&s->ranges[k]))
+        uint8_t op = s->ranges[k].op;
+        uint32_t at = (uint32_t)table_lower_bound(t, (uint32_t)s->ranges[k].own->column, word, range_is_beyond(op));
+        if (range_is_lower(op))
             from = at > from ? at : from;
         else
             to = at < to ? at : to;
