@@ -171,10 +171,14 @@ static inline void args_complete(struct args *a, argset set)
 
 /* Gives each set the number of its first value in the list of all of them, as other importers do, so that numbers that
  * a client has kept mean the same here. They stand in the order in which they were made, or completed; those that are
- * not in `used` (a byte for each set) are gone. Values must be counted, and so decoded, for this: with more than
- * ARGS_MAX_NUMBERED sets all stays as it is. Returns what each set is now, by its old place, for the caller to free;
- * NULL when nothing has changed. */
+ * not in `used` (a byte for each set) are gone. Returns what each set is now, by its old place, for the caller to free;
+ * NULL, for want of memory or of numbers: nothing has changed. Only where args_may_number(): values must be counted,
+ * and so decoded, for this. */
 argset *args_number(struct args *a, const uint8_t *used);
+static inline bool args_may_number(const struct args *a)
+{
+    return a->sets.n && a->sets.n <= ARGS_MAX_NUMBERED && !a->numbers && !a->base.values;
+}
 
 /* The cell of a set (COL_NULL for none or one without values), and the set of a cell: none for what is not a cell. */
 int64_t args_cell(const struct args *a, argset set);

@@ -93,10 +93,8 @@ static uint32_t *count_values(const struct args *a, const struct moment *m, uint
 
 argset *args_number(struct args *a, const uint8_t *used)
 {
-    uint32_t all = args_count(a), n;
-    if (!all || all > ARGS_MAX_NUMBERED || a->numbers || a->base.values)
-        return NULL;
-    argset *places = mem_zalloc(all * sizeof *places);
+    uint32_t n;
+    argset *places = mem_zalloc(a->sets.n * sizeof *places);
     struct moment *m = places ? order(a, used, &n) : NULL;
     uint32_t *numbers = m ? count_values(a, m, n) : NULL;
     bool done = numbers && move(a, m, n, places);

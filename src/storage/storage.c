@@ -132,9 +132,9 @@ void storage_number_args(struct storage *st)
     for (int i = 0; i < T_COUNT; i++)
         if (st->t[i].n_rows > MAX_ROWS)
             return;
-    if (args_count(&st->args) > ARGS_MAX_NUMBERED || st->args.base.values || st->args.numbers)
+    if (!args_may_number(&st->args))
         return;
-    uint8_t *used = mem_zalloc((size_t)args_count(&st->args) + 1);
+    uint8_t *used = mem_zalloc(st->args.sets.n);
     if (!used)
         return;
     each_args_column(st, note_used, used);

@@ -129,7 +129,7 @@ static inline bool read_more(const struct perf_file *f, const struct perf_attr *
 bool perf_sample_read(const struct perf_file *f, const struct perf_attr *a, const struct perf_record *r,
                       struct perf_sample_record *s)
 {
-    const uint64_t more = PERF_READ | PERF_CALLCHAIN | BEHIND_RAW;
+    const uint64_t more = PERF_READ | PERF_CALLCHAIN | PERF_RAW | BEHIND_RAW;
     const struct perf_layout *l = &a->layout;
     const uint8_t *p = r->bytes.p;
     uint64_t t = a->sample_type;
@@ -151,7 +151,7 @@ bool perf_sample_read(const struct perf_file *f, const struct perf_attr *a, cons
     s->period = s->has_period ? perf_load64(f, p + l->sample.period) : 0;
     s->has_cgroup = false;
     s->read = s->callchain = s->raw = s->regs = s->stack = slice_of(NULL, 0);
-    return (t & (more | PERF_RAW)) == 0 || read_more(f, a, r, s);
+    return (t & more) == 0 || read_more(f, a, r, s);
 }
 
 void perf_trailer_read(const struct perf_file *f, const struct perf_attr *a, const struct perf_record *r,

@@ -5,8 +5,7 @@
 
 enum {
     WINDOW_EVENTS = 1 << 20,
-    AHEAD = 6,
-    CACHE_LINE = 64,
+    USUAL_BYTES = 128, /* of a sample with a tracepoint's fields */
 };
 
 /* The record at an address that was one before. */
@@ -20,11 +19,7 @@ static void parse(void *owner, const struct sort_event *events, size_t n)
 {
     struct perf_import *p = owner;
     for (size_t i = 0; i < n; i++) {
-        if (i + AHEAD < n) { /* records of several CPUs take turns: the processor cannot guess which is next */
-            const uint8_t *next = (const uint8_t *)(uintptr_t)events[i + AHEAD].a;
-            __builtin_prefetch(next);
-            __builtin_prefetch(next + CACHE_LINE);
-        }
+        sort_ask_ahead(&events[i], n - 1 - i, USUAL_BYTES);
         struct perf_record r = record_at(&p->file, (const uint8_t *)(uintptr_t)events[i].a);
         const struct perf_attr *a = &p->file.attrs.p[events[i].b];
         if (r.type == PERF_RECORD_SAMPLE)

@@ -699,12 +699,10 @@ static void parse_event(struct track_event_machine *t, int64_t ts, struct slice 
 
 void track_event_parse_events(void *owner, const struct sort_event *events, size_t n)
 {
-    enum { AHEAD = 6 }; /* sequences take turns in a sorted run: without this each event waits for its first byte */
     struct track_event_machine *t = owner;
     for (size_t i = 0; i < n; i++) {
         const struct sort_event *s = &events[i];
-        if (i + AHEAD < n)
-            __builtin_prefetch((const void *)(uintptr_t)s[AHEAD].a);
+        sort_ask_ahead(s, n - 1 - i, 1);
         uint32_t len = (uint32_t)(s->b >> 32);
         if (len != UINT32_MAX) {
             struct slice bytes = slice_of((const void *)(uintptr_t)s->a, len);
