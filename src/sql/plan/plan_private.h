@@ -493,6 +493,8 @@ struct query_plan *plan_build_list(struct reader *outer, const struct sql_query 
 bool plan_uses(const struct query_plan *p, uint8_t source, int16_t column);
 /* Chooses the steps from the sources and conditions. */
 bool plan_steps(struct query_plan *p);
+/* Rows of tables that the plan goes through each time that it runs. */
+uint64_t plan_rows_of_run(const struct query_plan *p);
 /* Each expression to the part that computes it: lift.c. */
 bool plan_lift(struct query_plan *p);
 /* Turns DISTINCT into groups, before the expressions are lifted. */

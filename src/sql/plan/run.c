@@ -485,20 +485,23 @@ static struct table *run_arms(struct run *r, const struct query_plan *arms)
 enum {
     MOST_ROWS = 4000000, /* of a recursion: SQLite may stop sooner, where it is asked for a few */
     MANY_ROUNDS = 2048,  /* take longer than SQLite, where they have few rows each */
-    FEW_ROWS = 16
+    FEW_ROWS = 16,
+    WORTH_A_ROW = 16 /* rows of tables that a round may go through for each row that has come; SQLite looks rows up */
 };
 
 static struct table *run_recursion(struct run *r, const struct query_plan *first)
 {
     struct plan_answer a = {0};
     struct table *t = items_table(r, first), *round = NULL;
+    const uint64_t gone_through = plan_rows_of_run(first->step);
     r->rc = r->rc ? r->rc : plan_run(first, &a);
     for (uint64_t n = 0; t && !r->rc && a.n && !run_stopped(r); n++) {
         append_answer(r, t, &a);
         stage_free(round);
         round = r->rc ? NULL : settle(r, &a, first);
         plan_answer_free(&a);
-        if (!r->rc && (t->n_rows > MOST_ROWS || (n > MANY_ROUNDS && t->n_rows / n < FEW_ROWS)))
+        if (!r->rc && (t->n_rows > MOST_ROWS || (n > MANY_ROUNDS && t->n_rows / n < FEW_ROWS) ||
+                       (n > 1 && gone_through * (n - 1) / WORTH_A_ROW > t->n_rows)))
             r->rc = RUN_GAVE_UP;
         if (!round || r->rc)
             break;

@@ -252,6 +252,24 @@ static uint64_t cost(const struct query_plan *p)
     return sum;
 }
 
+/* Tables that are looked into by row number, or by what sorts them, are not gone through. */
+uint64_t plan_rows_of_run(const struct query_plan *p)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const struct plan_step *s = &p->steps[i];
+        const struct plan_source *source = &p->sources[s->source];
+        bool found = i && ((s->by_row && !s->n_tests) || s->by_sorted);
+        if (source->sub)
+            sum += plan_rows_of_run(source->sub);
+        else if (!found && source->table.name)
+            sum += source->table.table->n_rows;
+    }
+    for (uint32_t i = 0; i < p->n_lookups; i++)
+        sum += plan_rows_of_run(p->lookups[i].sub);
+    return sum;
+}
+
 bool plan_steps(struct query_plan *p)
 {
     int first = -1;
