@@ -67,19 +67,24 @@ static bool has_writer(int fd)
     return false;
 }
 
+int file_open_again(int place)
+{
+    char again[40];
+    snprintf(again, sizeof again, "/proc/self/fd/%d", place);
+    return open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
 /* What stands there is looked at first, and only that is opened. */
 int file_open_regular(const char *path)
 {
-    char again[40];
     struct stat st;
     int fd = -1, place = open(path, O_PATH | O_CLOEXEC);
     if (place < 0)
         return -1;
-    snprintf(again, sizeof again, "/proc/self/fd/%d", place);
     if (fstat(place, &st) == 0) {
         errno = ENOTSUP;
         if (S_ISREG(st.st_mode))
-            fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+            fd = file_open_again(place);
     }
     int why = errno;
     close(place);

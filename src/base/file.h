@@ -32,6 +32,9 @@ int file_write_all(int fd, const void *buf, size_t len, struct error *err);
  * tape), and so may a FIFO. For paths that come from others. -1: errno says why; ENOTSUP: it is no regular file. */
 int file_open_regular(const char *path);
 
+/* Opens for reading what a descriptor of O_PATH is of, once it has been looked at. -1: errno says why. */
+int file_open_again(int place);
+
 struct mapped_file {
     struct slice bytes; /* p is NULL for an empty file */
     void *map;

@@ -43,14 +43,11 @@ static bool read_status(int32_t pid, uid_t *uid, int32_t *inner_pid)
 /* Opens a file for reading when it is a plain one of that user; nothing else, such as a FIFO, is opened. */
 static int open_plain(int at, const char *name, uid_t uid, uint64_t inode, struct stat *st)
 {
-    char again[40];
     int fd = -1, path = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (path < 0)
         return -1;
-    if (fstat(path, st) == 0 && S_ISREG(st->st_mode) && st->st_uid == uid && (!inode || st->st_ino == inode)) {
-        snprintf(again, sizeof again, "/proc/self/fd/%d", path);
-        fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    }
+    if (fstat(path, st) == 0 && S_ISREG(st->st_mode) && st->st_uid == uid && (!inode || st->st_ino == inode))
+        fd = file_open_again(path);
     close(path);
     return fd;
 }

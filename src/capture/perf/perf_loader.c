@@ -2,6 +2,7 @@
 #include "capture/perf/perf_loader.h"
 
 #include "base/alloc.h"
+#include "base/file.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -27,14 +28,12 @@ struct perf_loader {
 /* Opens a path when it is the file that is mapped; nothing else is opened for reading. */
 static int open_same(const char *path, uint64_t inode, struct perf_file_identity *is)
 {
-    char again[40];
     struct stat st;
     int fd = -1, at = open(path, O_PATH | O_CLOEXEC);
     if (at < 0)
         return -1;
     if (fstat(at, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == inode) {
-        snprintf(again, sizeof again, "/proc/self/fd/%d", at);
-        fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        fd = file_open_again(at);
         *is = (struct perf_file_identity){st.st_dev, st.st_ino, (uint64_t)st.st_size,
                                           (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec};
     }
