@@ -130,6 +130,24 @@ static const struct rule rules[] = {
      "} { name: 3, group: 4 } \n{ name: 5, group: 6 } ;cr-b-package-name,-,com.c"},
     {"fields that nothing describes are counted", THREAD "1{8:6 10:1 11{9:3 11:2 9999:3 9998{1:1}}}",
      "SELECT value FROM stats WHERE name = 'unknown_extension_fields'", "2"},
+    {"tracks whose parent nothing describes have no place, until it does",
+     "1{8:1 10:1 13:1 60{1:3 5:2 2'a'}} 1{8:2 10:1 11{9:3 11:3 23'lost'}} 1{8:3 10:1 11{9:1 11:3 23'lost'}}",
+     "SELECT (SELECT count() FROM slice), (SELECT group_concat(name || '=' || value) FROM stats WHERE name IN "
+     "('track_hierarchy_missing_uuid', 'track_event_parser_errors')), (SELECT group_concat(name || ':' || "
+     "extract_arg(arg_set_id, 'track_uuid')) FROM _trace_import_logs)",
+     "0,track_event_parser_errors=2,track_hierarchy_missing_uuid=2,track_hierarchy_missing_uuid:3,track_hierarchy_"
+     "missing_uuid:3"},
+    {"threads and processes have their names though their track has no place",
+     "1{8:1 10:1 13:1 60{1:3 5:9 4{1:5 2:6 5't'}}} 1{8:1 10:1 60{1:4 5:9 3{1:7 6'p'}}}",
+     "SELECT t.name, (SELECT name FROM process WHERE pid = 7) FROM thread AS t WHERE tid = 6", "t,p"},
+    {"what a track is called does not tell it apart; whose child it is does, and the first word holds",
+     "1{8:1 10:1 13:1 60{1:3 2'a'}} 1{8:1 10:1 60{1:4 2'p'}} 1{8:1 10:1 60{1:3 2'b'}} 1{8:1 10:1 60{1:3 5:4 2'c'}} "
+     "1{8:1 10:1 60{1:0 5:4}} 1{8:2 10:1 11{9:3 11:3 23'x'}}",
+     "SELECT t.name, t.parent_id, (SELECT group_concat(l.name || ':' || (SELECT key || '=' || display_value FROM args "
+     "AS a WHERE a.arg_set_id = l.arg_set_id)) FROM _trace_import_logs AS l) FROM slice JOIN track AS t ON t.id = "
+     "track_id",
+     "a,-,track_descriptor_conflicting_reservation:track_uuid=3,track_descriptor_default_track_with_parent:parent_uuid="
+     "4"},
     {"Chrome's bundles are of the clock MONOTONIC, whether they say so or not",
      "1{8:1 10:1 13:1 6{1{1:6 2:1000} 1{1:3 2:500}}} 1{8:510 10:1 5{2{1'a' 4:1}}} 1{8:520 10:1 58:3 5{2{1'b' 4:1}}} "
      "1{8:530 10:1 58:6 5{2{1'c' 4:1}}}",

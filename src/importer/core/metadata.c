@@ -70,6 +70,11 @@ void metadata_str(struct importer *im, const struct machine_ctx *m, enum metadat
     put(im, import_str(im, keys[key].name), keys[key].type, machine_of(m, key), trace_of(im, key), COL_NULL, value);
 }
 
+void metadata_str_of_all(struct importer *im, enum metadata_key key, strid value)
+{
+    put(im, import_str(im, keys[key].name), keys[key].type, COL_NULL, COL_NULL, COL_NULL, value);
+}
+
 void metadata_dynamic(struct importer *im, const struct machine_ctx *m, strid name, int64_t int_value, strid str_value)
 {
     put(im, name, SINGLE, m ? m->id : COL_NULL, m ? COL_NULL : im->trace_file, int_value, str_value);

@@ -63,6 +63,8 @@ enum metadata_key {
 /* `m` may be NULL for keys of scope GLOBAL and TRACE. */
 void metadata_int(struct importer *im, const struct machine_ctx *m, enum metadata_key key, int64_t value);
 void metadata_str(struct importer *im, const struct machine_ctx *m, enum metadata_key key, strid value);
+/* What is of no machine and of no trace, though the key mostly is. */
+void metadata_str_of_all(struct importer *im, enum metadata_key key, strid value);
 
 /* A key made at run time ("trace_attribute.<key>"): pass COL_NULL and a strid, or a number and 0. One row a (name,
  * machine or trace), the last value wins: of machine `m`, or of the trace when `m` is NULL. */

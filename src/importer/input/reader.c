@@ -501,7 +501,8 @@ int reader_inflate_all(enum trace_format format, struct slice in, uint8_t **out,
 void reader_metadata(struct reader *r)
 {
     if (!r->im->has_uuid && r->head_len) /* a trace without one: a hash of its first bytes */
-        trace_uuid_set(r->im, 0, fnv1a(FNV1A_BASIS, r->head, r->head_len));
+        metadata_str_of_all(r->im, METADATA_trace_uuid,
+                            trace_uuid_text(r->im, 0, fnv1a(FNV1A_BASIS, r->head, r->head_len)));
     uint64_t bytes = r->total_bytes + r->im->directory_bytes;
     if (bytes)
         metadata_int(r->im, NULL, METADATA_trace_size_bytes, (int64_t)bytes);

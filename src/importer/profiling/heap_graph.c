@@ -130,8 +130,7 @@ static bool is_new(struct packet *p, struct u64map *map, uint64_t id, uint64_t v
 
 static void add_type(struct packet *p, struct heap_graph *g, struct slice bytes)
 {
-    struct graph_type t = {
-        .name = import_str(p->m->im, ""), .classloader_id = COL_NULL, .first_field = g->field_ids.n, .class_row = 0};
+    struct graph_type t = {.classloader_id = COL_NULL, .first_field = g->field_ids.n, .class_row = 0};
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     while (pb_next(&c, &f)) {

@@ -10,12 +10,18 @@
 #include "wire/recording_problem.h"
 #include "wire/text_format.h"
 
-void trace_uuid_set(struct importer *im, uint64_t msb, uint64_t lsb)
+strid trace_uuid_text(struct importer *im, uint64_t msb, uint64_t lsb)
 {
-    metadata_str(im, NULL, METADATA_trace_uuid,
-                 strpool_printf(&im->st->strings, "%08x-%04x-%04x-%04x-%012llx", (unsigned)(msb >> 32),
-                                (unsigned)(msb >> 16 & 0xffff), (unsigned)(msb & 0xffff), (unsigned)(lsb >> 48),
-                                (unsigned long long)(lsb & 0xffffffffffff)));
+    return strpool_printf(&im->st->strings, "%08x-%04x-%04x-%04x-%012llx", (unsigned)(msb >> 32),
+                          (unsigned)(msb >> 16 & 0xffff), (unsigned)(msb & 0xffff), (unsigned)(lsb >> 48),
+                          (unsigned long long)(lsb & 0xffffffffffff));
+}
+
+/* The trace itself tells its uuid. */
+static void uuid_told(struct importer *im, uint64_t msb, uint64_t lsb)
+{
+    metadata_str(im, NULL, METADATA_trace_uuid, trace_uuid_text(im, msb, lsb));
+    im->has_uuid = true;
 }
 
 static enum tokenize_result uuid_packet(struct packet *p)
@@ -29,8 +35,7 @@ static enum tokenize_result uuid_packet(struct packet *p)
         else if (f.id == TRACE_UUID_LSB)
             lsb = pb_u64(&f);
     }
-    trace_uuid_set(p->m->im, msb, lsb);
-    p->m->im->has_uuid = true;
+    uuid_told(p->m->im, msb, lsb);
     return TOKENIZE_DONE;
 }
 
@@ -138,10 +143,8 @@ static enum tokenize_result config_packet(struct packet *p)
             stats_set_idx(&p->m->st->stats, p->m->id, STAT_config_write_into_file_discard, i, 1);
     if (write_into_file && !flush_period_ms)
         stats_set(&p->m->st->stats, p->m->id, STAT_config_write_into_file_no_flush, 1);
-    if ((msb || lsb) && !im->has_uuid) {
-        trace_uuid_set(im, msb, lsb);
-        im->has_uuid = true;
-    }
+    if ((msb || lsb) && !im->has_uuid)
+        uuid_told(im, msb, lsb);
     return TOKENIZE_DONE;
 }
 

@@ -20,7 +20,7 @@ void service_event_packet(struct packet *p, uint32_t clock);
 /* TraceAttributes: metadata trace_attribute.<key>. */
 void trace_attributes_packet(struct packet *p);
 
-/* Sets metadata trace_uuid. */
-void trace_uuid_set(struct importer *im, uint64_t msb, uint64_t lsb);
+/* The two halves of a uuid as metadata has it. */
+strid trace_uuid_text(struct importer *im, uint64_t msb, uint64_t lsb);
 
 #endif

@@ -22,19 +22,16 @@ static void arm_identifier(struct machine_ctx *m, struct slice bytes, struct arg
 }
 
 /* Bits of CpuInfo.Cpu.features, by number. */
-static const char *const feature_names[] = {"mte", "mte3"};
+static const char *const feature_keys[] = {"cpu_features.mte", "cpu_features.mte3"};
 
 static void features(struct machine_ctx *m, uint64_t bits, struct arg_list *args)
 {
-    size_t known = sizeof feature_names / sizeof *feature_names;
-    for (size_t i = 0; i < known; i++) {
-        if (!(bits >> i & 1))
-            continue;
-        char key[64] = "features[0]";
-        key[9] = (char)('0' + i);
-        arg_list_add(&m->st->args, args, import_str(m->im, "features"), import_str(m->im, key), ARG_STRING,
-                     import_str(m->im, feature_names[i]));
-    }
+    size_t known = sizeof feature_keys / sizeof *feature_keys;
+    for (size_t i = 0; i < known; i++)
+        if (bits >> i & 1)
+            arg_list_bool(&m->st->args, args, feature_keys[i], true);
+    if (bits)
+        arg_list_uint(&m->st->args, args, "cpu_features.raw_bitmap", bits);
     if (bits >> known)
         stats_add(&m->st->stats, m->id, STAT_cpu_info_unknown_cpu_features, 1);
 }
@@ -55,6 +52,7 @@ static void add_cpu(struct machine_ctx *m, uint32_t number, struct slice bytes, 
     struct arg_list args = {0};
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
+    uint64_t bits = 0;
     *cpu = (struct cpu_message){.first_freq = (uint32_t)m->system->cpu_freqs.n};
     while (pb_next(&c, &f)) {
         switch (f.id) {
@@ -79,10 +77,11 @@ static void add_cpu(struct machine_ctx *m, uint32_t number, struct slice bytes, 
             arm_identifier(m, pb_bytes(&f), &args);
             break;
         case CPU_INFO_CPU_FEATURES:
-            features(m, pb_u64(&f), &args);
+            bits = pb_u64(&f);
             break;
         }
     }
+    features(m, bits, &args); /* behind what tells the processor apart, wherever they stand */
     argset set = args_intern(&m->st->args, args.p, args.n);
     if (!argset_is_none(set))
         ROW_SET_ARGS(m->st, cpu, arg_set_id, ucpu, set);

@@ -179,7 +179,7 @@ static void keep(struct packet *p, const struct parsed *d)
     if (!k)
         return;
     if (k->described && !same_track(k, n)) {
-        count(p, STAT_track_descriptor_conflicting_reservation);
+        track_event_track_error(t, STAT_track_descriptor_conflicting_reservation, "track_uuid", d->uuid);
         return;
     }
     if (!k->described) {
@@ -220,7 +220,8 @@ enum tokenize_result track_event_tokenize_descriptor(struct packet *p)
         p->m->track_event->process_ordering |= d.process_ordering;
         p->m->track_event->thread_ordering |= d.thread_ordering;
         if (d.has_parent) {
-            count(p, STAT_track_descriptor_default_track_with_parent);
+            track_event_track_error(p->m->track_event, STAT_track_descriptor_default_track_with_parent, "parent_uuid",
+                                    d.k.parent_uuid);
             return TOKENIZE_DONE;
         }
     }
@@ -358,20 +359,23 @@ void track_event_parse_descriptor(struct packet *p)
     struct track_event_track *k = track_event_track_find(t, d.uuid);
     if (!k)
         return;
-    if (k->has_pid || d.has_thread || d.has_process)
-        track_event_track_resolve(t, k, 0);
+    /* Threads and processes are told of wherever their track stands. */
+    bool placed = (k->has_pid || d.has_thread || d.has_process) && track_event_track_resolve(t, k, 0);
     if (d.has_thread && read_ids(d.thread, true, &d.k)) {
         apply_sandbox(d.chrome_thread, &d.k);
-        uint32_t utid = k->has_tid && k->pid == d.k.pid && k->tid == d.k.tid
+        uint32_t utid = placed && k->has_tid && k->pid == d.k.pid && k->tid == d.k.tid
                             ? k->utid
                             : process_tracker_update_thread(p->m->processes, d.k.tid, d.k.pid);
         tell_thread(p, utid, d.thread, d.chrome_thread);
         if (t->thread_ordering && d.k.has_rank)
             add_row_arg(p, true, utid, "thread_sort_index_hint", d.k.rank);
-    } else if (d.has_process && k->upid != UPID_NONE) {
-        tell_process(p, k->upid, d.process, d.chrome_process);
-        if (t->process_ordering && d.k.has_rank)
-            add_row_arg(p, false, k->upid, "process_sort_index_hint", d.k.rank);
+    } else if (d.has_process && read_ids(d.process, false, &d.k)) {
+        uint32_t upid = placed ? k->upid : process_tracker_process(p->m->processes, d.k.pid);
+        if (upid != UPID_NONE) {
+            tell_process(p, upid, d.process, d.chrome_process);
+            if (t->process_ordering && d.k.has_rank)
+                add_row_arg(p, false, upid, "process_sort_index_hint", d.k.rank);
+        }
     }
     track_event_track_renamed(t, k);
 }

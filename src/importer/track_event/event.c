@@ -240,17 +240,17 @@ static void on_thread(struct event *e, int64_t pid, int64_t tid)
     e->upid = process_tracker_thread_process(m->processes, e->utid);
 }
 
-static void on_described_track(struct event *e, uint64_t uuid)
+/* False when the track's place is not known. */
+static bool on_described_track(struct event *e, uint64_t uuid)
 {
     const struct track_event_sequence *s = e->sequence;
     e->track = track_event_track_get(e->t, uuid);
-    if (!e->track)
-        return;
-    track_event_track_resolve(e->t, e->track, e->name);
+    if (!e->track || !track_event_track_resolve(e->t, e->track, e->name))
+        return false;
     if (e->track->scope == SCOPE_THREAD) {
         e->utid = e->track->utid;
         e->upid = process_tracker_thread_process(e->m->processes, e->utid);
-        return;
+        return true;
     }
     if (e->track->scope == SCOPE_PROCESS)
         e->upid = e->track->upid;
@@ -260,27 +260,24 @@ static void on_described_track(struct event *e, uint64_t uuid)
         if (e->track->scope == SCOPE_GLOBAL || process_tracker_thread_process(e->m->processes, utid) == e->track->upid)
             e->marks.utid = utid;
     }
+    return true;
 }
 
-/* False for events of thread or process 0, which is idle. */
+/* False for events of thread or process 0, which is idle, and of tracks whose place is not known. */
 static bool associate(struct event *e)
 {
     const struct track_event_defaults *d = track_event_defaults(e->t, e->g);
     const struct track_event_sequence *s = e->sequence;
     uint64_t uuid = e->has_track ? e->track_uuid : d->has_track ? d->track_uuid : 0;
-    if (uuid) {
-        on_described_track(e, uuid);
-        return true;
-    }
+    if (uuid)
+        return on_described_track(e, uuid);
     /* Events without a track fall back to the sequence's thread, if they are of the older kind or do not insist. */
     bool has_thread = s && s->has_thread;
     bool fall_back = ((!e->has_track || !e->has_type) && has_thread) ||
                      LEGACY_HAS(e, TRACK_EVENT_LEGACY_EVENT_PID_OVERRIDE) ||
                      (LEGACY_HAS(e, TRACK_EVENT_LEGACY_EVENT_TID_OVERRIDE) && has_thread);
-    if (!fall_back) {
-        on_described_track(e, 0);
-        return true;
-    }
+    if (!fall_back)
+        return on_described_track(e, 0);
     int64_t pid = has_thread ? s->pid : 0, tid = has_thread ? s->tid : 0;
     if (LEGACY_HAS(e, TRACK_EVENT_LEGACY_EVENT_PID_OVERRIDE)) {
         pid = e->legacy.pid_override;
@@ -592,7 +589,8 @@ static void counters_along(struct event *e)
     for (uint32_t i = 0; i < x->n_counters; i++) {
         struct track_event_track *k = x->counters[i].track;
         double value = x->counters[i].value;
-        track_event_track_resolve(e->t, k, 0);
+        if (!track_event_track_resolve(e->t, k, 0))
+            continue;
         bool of_thread = e->utid != UTID_NONE && k->utid == e->utid;
         if (of_thread && k->counter == COUNTER_THREAD_TIME && value > -9e18 && value < 9e18)
             e->thread_ts = (int64_t)value;

@@ -18,7 +18,7 @@
 
 enum {
     MAX_EXTRA_COUNTERS = 8,
-    MAX_HIERARCHY = 100, /* parents of a track */
+    MAX_HIERARCHY = 100, /* a track and its parents are fewer */
 };
 
 enum track_scope { SCOPE_GLOBAL, SCOPE_PROCESS, SCOPE_THREAD };
@@ -158,8 +158,11 @@ int64_t track_event_monotonic(struct packet *p, int64_t ns);
 struct track_event_track *track_event_track_find(struct track_event_machine *t, uint64_t uuid);
 struct track_event_track *track_event_track_get(struct track_event_machine *t,
                                                 uint64_t uuid); /* made when new; NULL: out of memory */
-/* Gives the track its thread, process and parent. event_name: for tracks without a name. */
-void track_event_track_resolve(struct track_event_machine *t, struct track_event_track *k, strid event_name);
+/* Counts what is wrong with a track, and notes its uuid under `key` in the log. */
+void track_event_track_error(struct track_event_machine *t, enum stat_key stat, const char *key, uint64_t uuid);
+/* Gives the track its thread, process and parent; false, and counted, when its parents do not lead to the top (yet).
+ * event_name: for tracks without a name. */
+bool track_event_track_resolve(struct track_event_machine *t, struct track_event_track *k, strid event_name);
 enum track_event_moment { AT_BEGIN, AT_END, AT_INSTANT };
 /* The row of `track` for a slice of a resolved track. */
 uint32_t track_event_track_row(struct track_event_machine *t, struct track_event_track *k,

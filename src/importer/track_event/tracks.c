@@ -77,45 +77,57 @@ static void resolve_root(struct track_event_machine *t, struct track_event_track
     }
 }
 
-static void count(struct track_event_machine *t, enum stat_key stat)
+void track_event_track_error(struct track_event_machine *t, enum stat_key stat, const char *key, uint64_t uuid)
 {
-    stats_add(&t->m->st->stats, t->m->id, stat, 1);
+    argset set = ARGSET_NONE;
+    if (import_log_has_room(t->m, stat)) {
+        t->args.n = 0;
+        arg_list_uint(&t->m->st->args, &t->args, key, uuid);
+        set = args_intern(&t->m->st->args, t->args.p, t->args.n);
+    }
+    import_log(t->m, stat, COL_NULL, -1, set);
 }
 
-/* The parent of a track, NULL for none, or when following parents leads in a circle or too far. */
-static struct track_event_track *parent_of(struct track_event_machine *t, struct track_event_track *k)
+static bool is_among(const struct track_event_track *const *tracks, int n, const struct track_event_track *k)
 {
-    bool too_deep = false;
-    if (!k->parent_uuid || k->uuid == 0)
-        return NULL;
-    /* One walk at full pace and one at half: they meet where parents go in a circle. */
-    struct track_event_track *fast = k, *slow = k;
-    for (int n = 1; (fast = fast->parent_uuid ? track_event_track_find(t, fast->parent_uuid) : NULL); n++) {
-        if (n % 2 == 0)
-            slow = track_event_track_find(t, slow->parent_uuid);
-        if (fast == slow) {
-            count(t, STAT_track_event_track_hierarchy_loop);
-            return NULL;
-        }
-        if (n > 2 * MAX_HIERARCHY)
+    for (int i = 0; i < n; i++)
+        if (tracks[i] == k)
+            return true;
+    return false;
+}
+
+/* Whether the parents of a track lead to the top: none is unknown, they go in no circle and not too far. */
+static bool hierarchy_is_sound(struct track_event_machine *t, const struct track_event_track *k)
+{
+    const struct track_event_track *seen[MAX_HIERARCHY], *at = k;
+    enum stat_key problem = STAT_track_event_track_hierarchy_too_deep;
+    for (int n = 0; n < MAX_HIERARCHY; n++) {
+        if (is_among(seen, n, at)) {
+            problem = STAT_track_event_track_hierarchy_loop;
             break;
-        too_deep = n > MAX_HIERARCHY;
+        }
+        seen[n] = at;
+        if ((!at->parent_uuid || !at->uuid) && n < MAX_HIERARCHY - 1)
+            return true;
+        at = track_event_track_find(t, at->parent_uuid);
+        if (!at && n < MAX_HIERARCHY - 1) {
+            problem = STAT_track_hierarchy_missing_uuid;
+            break;
+        }
     }
-    if (too_deep) {
-        count(t, STAT_track_event_track_hierarchy_too_deep);
-        return NULL;
-    }
-    return track_event_track_get(t, k->parent_uuid);
+    track_event_track_error(t, problem, "track_uuid", k->uuid);
+    return false;
 }
 
-void track_event_track_resolve(struct track_event_machine *t, struct track_event_track *k, strid event_name)
+/* Gives a track whose parents are sound its thread, process and parent. */
+static void resolve(struct track_event_machine *t, struct track_event_track *k, strid event_name)
 {
     if (k->resolved)
         return;
     k->resolved = true;
-    struct track_event_track *parent = parent_of(t, k);
+    struct track_event_track *parent = k->uuid && k->parent_uuid ? track_event_track_find(t, k->parent_uuid) : NULL;
     if (parent)
-        track_event_track_resolve(t, parent, 0);
+        resolve(t, parent, 0);
     if (k->has_pid) {
         resolve_root(t, k);
     } else if (parent) {
@@ -126,6 +138,14 @@ void track_event_track_resolve(struct track_event_machine *t, struct track_event
     if (!k->name && !is_root(k) && k->use == USE_SLICES)
         k->name = k->uuid ? event_name : import_str(t->m->im, "Default Track");
     k->parent_track = parent;
+}
+
+bool track_event_track_resolve(struct track_event_machine *t, struct track_event_track *k, strid event_name)
+{
+    if (!k->resolved && !hierarchy_is_sound(t, k))
+        return false;
+    resolve(t, k, event_name);
+    return true;
 }
 
 static strid translated(struct track_event_machine *t, const struct track_event_track *k)

@@ -79,6 +79,18 @@ static int descendant_slice(struct engine *e, sqlite3_value **args, struct table
     return rc;
 }
 
+/* Whether the parents of `row` lead to `above`, which is `depth` deep. */
+static bool is_below(const struct table *t, uint32_t row, uint32_t above, int64_t depth)
+{
+    while (table_get(t, slice_c_depth, row) > depth) {
+        int64_t parent = table_get(t, slice_c_parent_id, row);
+        if (parent == COL_NULL || parent >= row)
+            return false;
+        row = (uint32_t)parent;
+    }
+    return row == above;
+}
+
 int slice_descendants(const struct table *t, uint32_t row, struct row_list *out, stop_flag *stop)
 {
     int64_t ts = table_get(t, slice_c_ts, row), dur = table_get(t, slice_c_dur, row);
@@ -94,12 +106,8 @@ int slice_descendants(const struct table *t, uint32_t row, struct row_list *out,
         if (at < ts || at > end || table_get(t, slice_c_track_id, r) != track ||
             table_get(t, slice_c_depth, r) <= depth)
             continue;
-        int64_t child = table_get(t, slice_c_dur, r);
-        if (child >= 0 && end != INT64_MAX && at > end - child)
-            continue; /* reaches out of the slice: the child of one that begins where this one ends */
-        if (at == end && dur > 0 && table_get(t, slice_c_parent_id, r) != COL_NULL &&
-            table_get(t, slice_c_ts, (uint32_t)table_get(t, slice_c_parent_id, r)) >= end)
-            continue;
+        if ((at == ts || at == end) && !is_below(t, r, row, depth))
+            continue; /* of a slice that ends, or begins, where this one begins, or ends */
         if (!vec_push(out, r))
             return -MRD_ENOMEM;
     }

@@ -1,0 +1,154 @@
+/* Rules of details that viewers tell apart: absent and empty texts, scopes, bounds, kernels that are not Linux; each
+ * over a small trace of its own, with the answer that follows from it. */
+#include "unit/rules.h"
+
+#define CLOCKS    "1{8:1 10:1 13:1 6{1{1:6 2:1000} 1{1:3 2:1000} 1{1:4 2:1000}}}"
+#define PROCESSES "1{8:1 10:1 13:1 2{1{1:100 3'app' 5:10005} 2{1:101 2'wrk' 3:100}}}"
+#define THREAD    "1{8:1 10:1 13:1 60{1:2 4{1:5 2:6 5't'}}}"
+#define EARLIER   "1{8:1 10:1 13:1 44{1:5 2:6}}"
+
+#define ARGS_OF(row, column)                                                                                           \
+    "(SELECT group_concat(key || '=' || coalesce(display_value, '-')) FROM args AS a WHERE a.arg_set_id = " row        \
+    "." column ")"
+#define SLICES_OF_TRACKS                                                                                               \
+    "SELECT t.type, t.name, " ARGS_OF("t", "dimension_arg_set_id") ", s.ts, s.dur, s.name, " ARGS_OF(                  \
+        "s", "arg_set_id") " FROM slice AS s JOIN track AS t ON t.id = s.track_id"
+#define COUNTERS                                                                                                       \
+    "SELECT t.type, t.name, t.unit, " ARGS_OF("t", "dimension_arg_set_id") ", c.ts, CAST(c.value AS INT), " ARGS_OF(   \
+        "c", "arg_set_id") " FROM counter AS c JOIN counter_track AS t ON t.id = c.track_id"
+#define TASK_STATES                                                                                                    \
+    "SELECT tid, ts, dur, state, cpu FROM thread_state JOIN thread USING (utid) ORDER BY thread_state.id"
+
+static const struct rule rules[] = {
+    {"a uuid that was computed is of no machine and no trace; sizes and types are of the trace",
+     "1{8:1 10:1 13:1 33{1{1:100}}}",
+     "SELECT name, machine_id, trace_id FROM metadata WHERE name IN ('trace_uuid', 'trace_type', 'trace_size_bytes') "
+     "ORDER BY name",
+     "trace_size_bytes,-,0;trace_type,-,0;trace_uuid,-,-"},
+    {"a uuid that the trace tells is of the trace", "1{8:1 10:1 13:1 89{1:1 2:2}}",
+     "SELECT str_value, machine_id, trace_id FROM metadata WHERE name = 'trace_uuid'",
+     "00000000-0000-0001-0000-000000000002,-,0"},
+    {"configs as text have no newline at their end", "1{8:1 10:1 13:1 33{1{1:100}}}",
+     "SELECT str_value FROM metadata WHERE name = 'trace_config_pbtxt'", "buffers {\n  size_kb: 100\n}"},
+    {"stats are of all, or of a machine and a trace", PROCESSES,
+     "SELECT name, machine_id, trace_id FROM stats WHERE name IN ('guess_trace_type_duration_ns', "
+     "'parse_trace_duration_ns', 'track_event_parser_errors') UNION ALL SELECT 'others', count(), 0 FROM stats WHERE "
+     "(machine_id IS NULL) <> (trace_id IS NULL)",
+     "guess_trace_type_duration_ns,-,-;parse_trace_duration_ns,-,-;track_event_parser_errors,0,0;others,0,0"},
+    {"what a processor can do comes behind what it is",
+     "1{8:10 10:1 13:1 67{1{1'A' 5:3 4{1:65 2:8}} 1{5:4} 1{1''} 1{5:2}}}",
+     "SELECT cpu, processor, (SELECT group_concat(key || '=' || display_value || ':' || value_type) FROM args AS a "
+     "WHERE "
+     "a.arg_set_id = c.arg_set_id) FROM cpu AS c",
+     "0,A,arm_cpu_implementer=65:uint,arm_cpu_architecture=8:uint,cpu_features.mte=true:bool,cpu_features.mte3=true:"
+     "bool,cpu_features.raw_bitmap=3:uint;1,-,cpu_features.raw_bitmap=4:uint;2,,-;3,-,cpu_features.mte3=true:bool,cpu_"
+     "features.raw_bitmap=2:uint"},
+    {"GPUs: texts that are absent are NULL, others may be empty", "1{8:10 10:1 13:1 128{1{1'' 2'v'} 1{1'g' 3''}}}",
+     "SELECT name, vendor, model, architecture, pci_bdf FROM gpu", ",v,-,-,-;g,-,,-,-"},
+    {"classes: likewise",
+     CLOCKS PROCESSES "1{8:2000 10:2 13:1 56{1:100 9{1:1 4:10} 9{1:2 3'' 4:10} 2{1:1 2:1} 2{1:2 2:2}}}",
+     "SELECT name, name IS NULL FROM heap_graph_class", "-,1;,0"},
+    {"frames without a name: of a heap's own table they have an empty one, of a sequence's none",
+     CLOCKS PROCESSES "1{8:2000 10:2 13:1 37{1{1:1 2'lib.so'} 4{1:1 7:1} 2{1:1 3:1 4:100} 3{1:1 2:1} 5{1:100 9:1500 "
+                      "2{1:1 2:1000 5:10}}}} 1{8:10 10:3 13:1 12{17{1:1 2'l'} 19{1:1 7:1} 6{1:1 3:1 4:1} 7{1:1 2:1}}} "
+                      "1{8:100 10:3 66{1:0 2:100 3:101 4:1}}",
+     "SELECT rel_pc, name, name IS NULL FROM stack_profile_frame ORDER BY 1", "1,-,1;100,,0"},
+    {"what begins or ends with a slice is inside it if its parents say so",
+     THREAD "1{8:5 10:1 11{9:1 11:2 23'a'}} 1{8:5 10:1 11{9:1 11:2 23'b'}} 1{8:6 10:1 11{9:2 11:2}} 1{8:10 10:1 "
+            "11{9:3 11:2 23'in'}} 1{8:10 10:1 11{9:2 11:2}} 1{8:10 10:1 11{9:3 11:2 23'beside'}} 1{8:10 10:1 11{9:1 "
+            "11:2 23'c'}} 1{8:11 10:1 11{9:3 11:2 23'cc'}} 1{8:12 10:1 11{9:2 11:2}}",
+     "SELECT s.name, group_concat(d.name) FROM slice AS s LEFT JOIN descendant_slice(s.id) AS d GROUP BY s.id",
+     "a,b,in;b,-;in,-;beside,-;c,cc;cc,-"},
+    {"args of a slice: a key that comes again has the later value in its place, arrays grow",
+     THREAD "1{8:6 10:1 11{9:1 11:2 23'a' 4{10'x' 4:1} 4{10'arr' 12{4:1} 12{4:2}}}} 1{8:7 10:1 11{9:2 11:2 4{10'x' "
+            "4:9} 4{10'arr' 12{4:5}} 4{10'z' 4:1}}}",
+     "SELECT " ARGS_OF("s", "arg_set_id") " FROM slice AS s",
+     "debug.x=9,debug.arr[0]=1,debug.arr[1]=2,debug.arr[2]=5,debug.z=1"},
+    {"arrows go from the slice that began first",
+     THREAD "1{8:5 10:1 11{9:1 11:2 23'a' 36:1}} 1{8:6 10:1 11{9:2 11:2}} 1{8:7 10:1 11{9:1 11:2 23'b' 36:1}} 1{8:8 "
+            "10:1 11{9:2 11:2}} 1{8:9 10:1 11{9:3 11:2 23'c' 42:1}} 1{8:11 10:1 11{9:3 11:2 23'd' 36:1}}",
+     "SELECT o.name, i.name, f.arg_set_id FROM flow AS f JOIN slice AS o ON o.id = slice_out JOIN slice AS i ON i.id = "
+     "slice_in",
+     "a,b,-;b,c,-"},
+    {"arrows of the first kind tell their name and category",
+     EARLIER "1{8:6 10:1 11{6{2:66} 23'a'}} 1{8:7 10:1 11{6{2:115 6:3} 22'fc' 23'f'}} 1{8:8 10:1 11{6{2:69}}} 1{8:12 "
+             "10:1 11{6{2:102 6:3} 22'fc' 23'f'}} 1{8:13 10:1 11{6{2:66} 23'd'}}",
+     "SELECT o.name, i.name, " ARGS_OF(
+         "f", "arg_set_id") " FROM flow AS f JOIN slice AS o ON o.id = slice_out JOIN slice AS i ON i.id = slice_in",
+     "a,d,name=f,cat=fc"},
+    {"tasks of other kernels: made, run, ended; what cannot follow is dropped and counted",
+     "1{8:10 10:1 13:1 117{2'a' 3:7 4:1 5:1}} 1{8:11 10:1 117{2'a' 3:7 4:1 5:1}} 1{8:12 10:1 117{1:1 2'a' 3:7 4:2}} "
+     "1{8:15 10:1 117{1:1 2'a' 3:7 4:7}} 1{8:16 10:1 117{1:1 2'a' 3:7 4:2}} 1{8:17 10:1 117{1:1 2'a' 3:7 4:8}} 1{8:18 "
+     "10:1 117{1:1 2'b' 3:9 4:8}} 1{8:19 10:1 117{1:1 3:10 4:0}} 1{8:19 10:1 117{1:1 3:10 4:9}}",
+     TASK_STATES "; SELECT tid, name, start_ts, end_ts FROM thread WHERE tid; SELECT name, value FROM stats WHERE name "
+                 "IN ('task_state_invalid', 'generic_task_state_invalid_order') ORDER BY 1",
+     "generic_task_state_invalid_order,2;task_state_invalid,2"},
+    {"tasks of other kernels: their states",
+     "1{8:10 10:1 13:1 117{2'a' 3:7 4:1 5:1}} 1{8:12 10:1 117{1:1 2'a' 3:7 4:2}} 1{8:15 10:1 117{1:1 2'a' 3:7 4:7}} "
+     "1{8:16 10:1 117{1:1 2'a' 3:7 4:2}} 1{8:17 10:1 117{1:1 2'a' 3:7 4:8}} 1{8:18 10:1 117{1:1 2'b' 3:9 4:8}}",
+     TASK_STATES, "7,10,2,Created,-;7,12,3,R,-;7,15,2,Z,-;7,17,-1,X,-;9,18,-1,X,-"},
+    {"tasks of other kernels: one that is told to have left at the moment the next one came",
+     "1{8:10 10:1 13:1 117{1:1 2'a' 3:7 4:3 5:1}} 1{8:20 10:1 117{1:1 2'b' 3:8 4:3 5:2}} 1{8:20 10:1 117{1:1 2'a' 3:7 "
+     "4:5 5:1}} 1{8:30 10:1 117{1:1 2'b' 3:8 4:4}} 1{8:30 10:1 117{1:1 2'b' 3:8 4:2}}",
+     TASK_STATES, "7,10,10,Running,1;7,20,-1,D,-;8,20,10,Running,1;8,30,0,S,-;8,30,-1,R,-"},
+    {"tasks of other kernels: and the slices of that cpu",
+     "1{8:10 10:1 13:1 117{1:1 2'a' 3:7 4:3 5:1}} 1{8:20 10:1 117{1:1 2'b' 3:8 4:3 5:2}} 1{8:20 10:1 117{1:1 2'a' 3:7 "
+     "4:5 5:1}} 1{8:30 10:1 117{1:1 2'b' 3:8 4:4}} 1{8:40 10:1 117{1:1 2'a' 3:7 4:3}} 1{8:50 10:1 117{1:1 2'b' 3:8 "
+     "4:3}} 1{8:51 10:1 117{1:1 2'a' 3:7 4:5}}",
+     "SELECT ts, dur, cpu, end_state, priority, tid FROM sched JOIN thread USING (utid)",
+     "10,10,1,D,1,7;20,10,1,S,2,8;40,10,1,-,0,7;50,-1,1,-,0,8"},
+    {"process trees of other kernels: the name is the command up to its blank, main threads are those that are told",
+     "1{8:11 10:1 13:1 122{1{1:5 2:1 3'cmd line'} 2{1:5 2:5 3'main' 4:1} 2{1:6 2:5 3'w'} 1{1:9 2:5 3'alone'}}}",
+     "SELECT pid, p.name, cmdline, tid, t.name, is_main_thread FROM process AS p LEFT JOIN thread AS t USING (upid) "
+     "WHERE "
+     "pid > 1",
+     "5,cmd,cmd line,5,main,1;5,cmd,cmd line,6,w,0;9,alone,alone,-,-,-"},
+    {"frequencies of other kernels are told in Hz", "1{8:10 10:1 13:1 118{1:1 2:1234000}}", COUNTERS,
+     "cpu_frequency,cpufreq,-,cpu=1,10,1234,-"},
+    {"displays: signals and their delivery",
+     PROCESSES "1{10:2 13:1 1{1:0 2{1:200 2:101 409{1:3 2:1 3:44 4:5}} 2{1:205 2:101 410{1:3 2:9 3:44}}}}",
+     SLICES_OF_TRACKS,
+     "drm_vblank,vblank-3,drm_crtc=3,200,0,signal,vblank seqno=44;drm_vblank,vblank-3,drm_crtc=3,205,0,deliver,vblank "
+     "seqno=44"},
+    {"fences: one at a time, the next begins where one was signalled; no timeline, no fence",
+     PROCESSES
+     "1{10:2 13:1 1{1:0 2{1:210 2:100 414{1:5 2'd' 3:1 4'tl'}} 2{1:220 2:100 415{1:5 2'd' 3:1 4'tl'}} 2{1:225 "
+     "2:100 415{1:5 2'd' 3:2 4'tl'}} 2{1:230 2:100 416{1:5 2'd' 3:1 4'tl'}} 2{1:235 2:100 416{1:5 2'd' 3:2 "
+     "4'tl'}} 2{1:240 2:100 414{1:5 2'd' 3:3 4'tl'}} 2{1:250 2:100 415{1:6 3:3 4'unbound'}} 2{1:260 2:100 "
+     "417{1:6 3:3}} 2{1:270 2:100 418{1:6 3:3}}}}",
+     SLICES_OF_TRACKS,
+     "drm_fence,fence-tl-5,name=tl,context=5,210,10,fence,fence "
+     "seqno=1;drm_fence,fence-tl-5,name=tl,context=5,220,10,fence,fence "
+     "seqno=1;drm_fence,fence-tl-5,name=tl,context=5,230,5,fence,fence "
+     "seqno=2;thread_execution,-,utid=1,260,10,dma_fence_wait,fence context=6,fence seqno=3"},
+    {"memory of GPUs: by event and by packet; of all, and of a process",
+     PROCESSES
+     "1{10:2 13:1 1{1:0 2{1:280 2:0 340{1:0 2:0 3:50}} 2{1:281 2:0 340{1:1 2:100 3:60}}}} 1{8:300 10:2 71{1:0 "
+     "2:100 3:70}}",
+     COUNTERS,
+     "gpu_memory,GPU Memory,bytes,ugpu=0,gpu=0,280,50,-;process_gpu_memory,GPU "
+     "Memory,bytes,ugpu=1,gpu=1,upid=1,281,60,-;process_gpu_memory,GPU Memory,bytes,ugpu=0,gpu=0,upid=1,300,70,-"},
+    {"heaps of buffers: which buffer it was", PROCESSES "1{10:2 13:1 1{1:0 2{1:290 2:100 351{1:77 2:-5 3:500}}}}",
+     "SELECT t.name, " ARGS_OF("c", "arg_set_id") " FROM counter AS c JOIN counter_track AS t ON t.id = c.track_id",
+     "mem.dma_heap,-;mem.dma_heap_change,inode=77"},
+    {"the hypervisor's work is on the cpus' tracks",
+     PROCESSES "1{10:2 13:1 1{1:3 2{1:620 2:0 476{}} 2{1:630 2:0 477{}}}}", SLICES_OF_TRACKS,
+     "pkvm_hypervisor,pkVM Hypervisor CPU 3,cpu=3,620,10,hyp,-"},
+};
+
+START_TEST(a_rule_holds)
+{
+    check_rule(&rules[_i]);
+}
+END_TEST
+
+Suite *rules_details_suite(void);
+
+Suite *rules_details_suite(void)
+{
+    Suite *s = suite_create("rules_details");
+    TCase *c = tcase_create("rules");
+    tcase_add_loop_test(c, a_rule_holds, 0, sizeof rules / sizeof *rules);
+    suite_add_tcase(s, c);
+    return s;
+}
