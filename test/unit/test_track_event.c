@@ -221,6 +221,38 @@ START_TEST(extra_counters_must_fit_their_tracks)
 }
 END_TEST
 
+/* Names are numbered from 1 as a rule; numbers that are far apart are names as well, and cost no memory. */
+START_TEST(names_may_have_any_number)
+{
+    static const uint64_t iids[] = {1, 2, 15, 16, 17, 5000, UINT32_MAX, UINT64_MAX};
+    enum { N = sizeof iids / sizeof *iids, ROUNDS = 3, CLEARED = 1, NEEDS_STATE = 2 };
+    for (unsigned row = 0; row < ROUNDS * N; row++) {
+        char name[32];
+        unsigned round = row / N, i = row % N;
+        snprintf(name, sizeof name, "name %u.%u", round, i);
+        packet_begin(100 + row, 1, !i && round != 1 ? CLEARED | NEEDS_STATE : NEEDS_STATE);
+        size_t interned = in(12), entry = in(2);
+        pb_put_varint(&trace, 1, iids[i]);
+        pb_put_str(&trace, 2, name);
+        out(entry);
+        out(interned);
+        size_t event = in(11);
+        pb_put_varint(&trace, 9, INSTANT);
+        pb_put_varint(&trace, 10, iids[i]);
+        pb_put_varint(&trace, 11, 77);
+        out(event);
+        packet_end();
+    }
+    load();
+    ck_assert_uint_eq(ROWS(slice), ROUNDS * N);
+    for (unsigned row = 0; row < ROUNDS * N; row++) { /* what a number was told to mean first stays, until a clear */
+        char name[32];
+        snprintf(name, sizeof name, "name %u.%u", row / N == 1 ? 0 : row / N, row % N);
+        ck_assert_str_eq(text(SLICE(name, row)), name);
+    }
+}
+END_TEST
+
 START_TEST(a_state_lasts_until_the_next)
 {
     describe(8, 0, "mode", as_state);
@@ -324,6 +356,7 @@ Suite *track_event_suite(void)
     tcase_add_test(c, broken_descriptors_are_counted);
     tcase_add_test(c, counters_add_up);
     tcase_add_test(c, extra_counters_must_fit_their_tracks);
+    tcase_add_test(c, names_may_have_any_number);
     tcase_add_test(c, a_state_lasts_until_the_next);
     tcase_add_test(c, deltas_need_a_thread_descriptor);
     tcase_add_test(c, thread_counts_may_be_too_far_apart);

@@ -140,9 +140,13 @@ struct machine_ctx *importer_machine(struct importer *im, uint32_t raw_id)
     bool first_is_named = im->machines.n && im->machines.p[0]->raw_id > UINT32_MAX;
     if (!raw_id && (im->input.base_machine || first_is_named))
         return im->machines.p[im->input.base_machine];
+    if (im->recent_machine && im->recent_machine_id == raw_id)
+        return im->recent_machine;
     uint64_t *row = u64map_get(&im->machine_rows, raw_id);
-    if (row)
-        return im->machines.p[*row];
+    if (row) {
+        im->recent_machine_id = raw_id;
+        return im->recent_machine = im->machines.p[*row];
+    }
     if (im->failed)
         return NULL;
     if (raw_id != 0 && im->machines.n == 1 && !im->host_seen && im->machines.p[0]->raw_id == 0) {
@@ -192,6 +196,7 @@ struct machine_ctx *importer_first_named_machine(struct importer *im, const char
     if (im->machines.n > 1 || first->raw_id || im->host_seen)
         return importer_named_machine(im, name);
     u64map_del(&im->machine_rows, 0);
+    im->recent_machine = NULL;
     first->raw_id = (uint64_t)UINT32_MAX + 1;
     ROW_SET(im->st, machine, raw_id, 0, (int64_t)first->raw_id);
     return name_machine(im, first, import_str(im, name));

@@ -106,8 +106,10 @@ struct importer {
     struct diagnostics *diagnostics;  /* importer/proto: configs; NULL when there are none */
     struct machine_losses *losses;    /* importer/proto: what its service said about its machines; NULL: nothing */
     VEC(struct seq_generation *)
-    generations;                 /* of all sequences: events in the sorter refer to theirs by index */
-    struct u64map machine_rows;  /* TracePacket.machine_id -> machine row */
+    generations;                        /* of all sequences: events in the sorter refer to theirs by index */
+    struct u64map machine_rows;         /* TracePacket.machine_id -> machine row */
+    struct machine_ctx *recent_machine; /* the one that was found there last, by this id; NULL: none */
+    uint32_t recent_machine_id;
     struct u64map metadata_rows; /* metadata.c: hash of what a row is found by -> row */
     int bugreport_year;          /* an archive of a bug report is being read: dates of logs are of this year; else 0 */
     int64_t log_zone_ns;         /* how far its local time is ahead of UTC, once that is known */

@@ -13,12 +13,43 @@ struct interned_entry {
     strid text;         /* what interned_string() found, 0 when not asked yet */
 };
 
+/* What track events name by numbers that count up from 1: found by the number itself, once it has been looked up. */
+enum { DENSE_NAMES, DENSE_CATEGORIES, DENSE_FIELDS };
+struct dense {
+    strid *text; /* by iid; 0: not looked up yet */
+    uint32_t n;
+};
+
 /* Open addressing over (field, iid); shared by generations until the next clear. */
 struct interned {
     struct interned_entry *slots;
     uint32_t cap; /* a power of two, 0 when empty */
     uint32_t n;
+    struct dense dense[DENSE_FIELDS];
 };
+
+static struct dense *dense_of(struct interned *t, uint32_t field)
+{
+    return field == INTERNED_DATA_EVENT_NAMES        ? &t->dense[DENSE_NAMES]
+           : field == INTERNED_DATA_EVENT_CATEGORIES ? &t->dense[DENSE_CATEGORIES]
+                                                     : NULL;
+}
+
+/* Numbers far beyond the entries that there are get no place: memory goes by the input. False when it ran out. */
+static bool dense_put(const struct interned *t, struct dense *d, uint64_t iid, strid text)
+{
+    if (iid >= t->cap)
+        return true;
+    if (iid >= d->n) {
+        strid *grown = mem_realloc(d->text, t->cap * sizeof *grown);
+        if (!grown)
+            return false;
+        memset(grown + d->n, 0, (t->cap - d->n) * sizeof *grown);
+        *d = (struct dense){grown, t->cap};
+    }
+    d->text[iid] = text;
+    return true;
+}
 
 static uint64_t hash_of(uint32_t field, uint64_t iid)
 {
@@ -40,7 +71,8 @@ static bool grow(struct interned *t)
     if (!slots)
         return false;
     struct interned old = *t;
-    *t = (struct interned){slots, cap, old.n};
+    t->slots = slots;
+    t->cap = cap;
     for (uint32_t i = 0; i < old.cap; i++)
         if (old.slots[i].bytes.p)
             *probe(t, old.slots[i].field, old.slots[i].iid) = old.slots[i];
@@ -64,6 +96,9 @@ struct slice interned_find(const struct seq_generation *g, uint32_t field, uint6
 
 strid interned_string(struct seq_generation *g, uint32_t field, uint64_t iid, uint32_t payload_field)
 {
+    struct dense *d = g->interned ? dense_of(g->interned, field) : NULL;
+    if (d && iid < d->n && d->text[iid])
+        return d->text[iid];
     struct interned_entry *e = lookup(g, field, iid);
     if (!e)
         return 0;
@@ -72,6 +107,8 @@ strid interned_string(struct seq_generation *g, uint32_t field, uint64_t iid, ui
         if (pb_find(e->bytes, payload_field, &f))
             e->text = import_slice(g->machine->im, pb_bytes(&f));
     }
+    if (d && e->text && !dense_put(g->interned, d, iid, e->text))
+        g->machine->im->failed = true;
     return e->text;
 }
 
@@ -123,6 +160,8 @@ void sequences_finish(struct sequences *s)
 static void close_one(struct sequences *s)
 {
     for (size_t i = 0; i < s->tables.n; i++) {
+        for (size_t k = 0; k < DENSE_FIELDS; k++)
+            mem_free(s->tables.p[i]->dense[k].text);
         mem_free(s->tables.p[i]->slots);
         mem_free(s->tables.p[i]);
     }
@@ -167,8 +206,9 @@ bool sequences_has(const struct sequences *s, uint32_t id)
 
 struct sequence *sequences_get(struct sequences *s, uint32_t id)
 {
-    if (s->last && s->last->id == id)
-        return s->last;
+    struct sequence **recent = &s->recent[id % SEQUENCES_RECENT];
+    if (*recent && (*recent)->id == id)
+        return *recent;
     uint64_t *slot = u64map_put(&s->by_id, id, NULL);
     struct sequence *seq = slot ? (struct sequence *)(uintptr_t)*slot : NULL;
     if (slot && !seq) {
@@ -187,7 +227,7 @@ struct sequence *sequences_get(struct sequences *s, uint32_t id)
     if (!seq)
         s->m->im->failed = true;
     else
-        s->last = seq;
+        *recent = seq;
     return seq;
 }
 

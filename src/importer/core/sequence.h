@@ -4,14 +4,16 @@
 
 #include "importer/core/packet.h"
 
+enum { SEQUENCES_RECENT = 32 };
+
 struct sequences {
     struct machine_ctx *m;
-    struct sequences *older; /* of the traces read before; queued events refer to their generations */
-    uint32_t input;          /* serial of the trace they belong to */
-    uint32_t clock_file;     /* of its builtin clocks */
-    struct u64map by_id;     /* trusted_packet_sequence_id -> struct sequence * */
-    struct sequence *last;   /* looked up last */
-    struct arena arena;      /* sequences, generations, copies of bytes that are not stable */
+    struct sequences *older;                   /* of the traces read before; queued events refer to their generations */
+    uint32_t input;                            /* serial of the trace they belong to */
+    uint32_t clock_file;                       /* of its builtin clocks */
+    struct u64map by_id;                       /* trusted_packet_sequence_id -> struct sequence * */
+    struct sequence *recent[SEQUENCES_RECENT]; /* by id: writers take turns in a file */
+    struct arena arena;                        /* sequences, generations, copies of bytes that are not stable */
     VEC(struct interned *)
     tables;                 /* to free */
     uint32_t default_clock; /* of packets that name none; 0: their timestamps are trace time */

@@ -700,7 +700,7 @@ void track_event_parse_events(void *owner, const struct sort_event *events, size
     struct track_event_machine *t = owner;
     for (size_t i = 0; i < n; i++) {
         const struct sort_event *s = &events[i];
-        sort_ask_ahead(s, n - 1 - i, 1);
+        sort_ask_ahead(s, n - 1 - i, 128);
         uint32_t len = (uint32_t)(s->b >> 32);
         if (len != UINT32_MAX) {
             struct slice bytes = slice_of((const void *)(uintptr_t)s->a, len);
