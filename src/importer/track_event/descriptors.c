@@ -193,6 +193,7 @@ static void keep(struct packet *p, const struct parsed *d)
         if (k->resolved) /* an event came first, as a track without a descriptor: what it got stays */
             return;
         *k = fresh;
+        t->track_changes++;
     } else {
         if (n->name && (!k->name || k->merge == MERGE_NONE))
             k->name = n->name;

@@ -51,8 +51,10 @@ struct track_event_track {
     strid unit, category, share_key;
     /* resolved on first use */
     bool resolved;
-    uint8_t scope; /* enum track_scope */
-    strid named;   /* the name its row got */
+    uint32_t unsound_at;   /* its parents did not lead to the top when there were so many changes, + 1; 0: they may */
+    enum stat_key unsound; /* why */
+    uint8_t scope;         /* enum track_scope */
+    strid named;           /* the name its row got */
     struct track_event_track *parent_track;
     uint32_t utid, upid;
     uint32_t row;       /* of `track`; UINT32_MAX until made, or for tracks of a set */
@@ -119,6 +121,7 @@ struct track_event_machine {
     uint32_t queue; /* in the sorter, UINT32_MAX until the first event */
     struct arena arena;
     struct u64map tracks;           /* uuid -> struct track_event_track * */
+    uint32_t track_changes;         /* tracks made and described: what may mend a hierarchy */
     struct track_event_track *last; /* looked up last */
     struct track_event_extra *free_extras;
     uint32_t n_sequences;       /* that got a serial */

@@ -19,6 +19,7 @@ struct track_event_track *track_event_track_get(struct track_event_machine *t, u
         t->m->im->failed = true;
         return NULL;
     }
+    t->track_changes++;
     k->uuid = uuid;
     k->utid = UTID_NONE;
     k->upid = UPID_NONE;
@@ -96,27 +97,35 @@ static bool is_among(const struct track_event_track *const *tracks, int n, const
     return false;
 }
 
-/* Whether the parents of a track lead to the top: none is unknown, they go in no circle and not too far. */
-static bool hierarchy_is_sound(struct track_event_machine *t, const struct track_event_track *k)
+/* Why the parents of a track do not lead to the top: one is unknown, they go in a circle, or too far. STAT_COUNT: they
+ * do. */
+static enum stat_key hierarchy_problem(struct track_event_machine *t, const struct track_event_track *k)
 {
     const struct track_event_track *seen[MAX_HIERARCHY], *at = k;
-    enum stat_key problem = STAT_track_event_track_hierarchy_too_deep;
-    for (int n = 0; n < MAX_HIERARCHY; n++) {
-        if (is_among(seen, n, at)) {
-            problem = STAT_track_event_track_hierarchy_loop;
-            break;
-        }
+    for (int n = 0; n < MAX_HIERARCHY - 1; n++) {
+        if (is_among(seen, n, at))
+            return STAT_track_event_track_hierarchy_loop;
         seen[n] = at;
-        if ((!at->parent_uuid || !at->uuid) && n < MAX_HIERARCHY - 1)
-            return true;
+        if (!at->parent_uuid || !at->uuid)
+            return STAT_COUNT;
         at = track_event_track_find(t, at->parent_uuid);
-        if (!at && n < MAX_HIERARCHY - 1) {
-            problem = STAT_track_hierarchy_missing_uuid;
-            break;
-        }
+        if (!at)
+            return STAT_track_hierarchy_missing_uuid;
     }
-    track_event_track_error(t, problem, "track_uuid", k->uuid);
-    return false;
+    return is_among(seen, MAX_HIERARCHY - 1, at) ? STAT_track_event_track_hierarchy_loop
+                                                 : STAT_track_event_track_hierarchy_too_deep;
+}
+
+/* Counted for each use. The walk over the parents is made once, until there are others. */
+static bool hierarchy_is_sound(struct track_event_machine *t, struct track_event_track *k)
+{
+    if (k->unsound_at != t->track_changes + 1) {
+        k->unsound = hierarchy_problem(t, k);
+        k->unsound_at = k->unsound == STAT_COUNT ? 0 : t->track_changes + 1;
+    }
+    if (k->unsound_at)
+        track_event_track_error(t, k->unsound, "track_uuid", k->uuid);
+    return !k->unsound_at;
 }
 
 /* Gives a track whose parents are sound its thread, process and parent. */
