@@ -131,7 +131,8 @@ static uint32_t read_call(struct slice payload, struct open_call *c)
             to = cursor.p;
         }
     }
-    memcpy(c->bytes + len, from, (size_t)(to - from));
+    if (to != from) /* a line of text that names no field has no bytes at all */
+        memcpy(c->bytes + len, from, (size_t)(to - from));
     len += (uint32_t)(to - from);
     c->len = (uint8_t)len;
     return number;
