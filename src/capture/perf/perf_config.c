@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "wire/fields.h"
 #include "wire/pb_cursor.h"
+#include "wire/perf_event_fields.h"
 
 _Static_assert(PERF_USER_SKIP == (int)PERF_EVENT_CONFIG_UNWIND_MODE_UNWIND_SKIP &&
                    PERF_USER_DWARF == (int)PERF_EVENT_CONFIG_UNWIND_MODE_UNWIND_DWARF &&
@@ -32,17 +33,6 @@ struct raw_config {
     bool has_stacks, all_cpus, legacy_kernel_frames, has_read_period;
     uint32_t legacy_hz;
 };
-
-/* Field numbers of Timebase and of FollowerEvent, which differ. */
-struct event_fields {
-    uint32_t counter, tracepoint, raw, name, modifiers;
-};
-static const struct event_fields timebase_fields = {PERF_EVENTS_TIMEBASE_COUNTER, PERF_EVENTS_TIMEBASE_TRACEPOINT,
-                                                    PERF_EVENTS_TIMEBASE_RAW_EVENT, PERF_EVENTS_TIMEBASE_NAME,
-                                                    PERF_EVENTS_TIMEBASE_MODIFIERS};
-static const struct event_fields follower_fields = {FOLLOWER_EVENT_COUNTER, FOLLOWER_EVENT_TRACEPOINT,
-                                                    FOLLOWER_EVENT_RAW_EVENT, FOLLOWER_EVENT_NAME,
-                                                    FOLLOWER_EVENT_MODIFIERS};
 
 bool perf_config_copies_stacks(const struct perf_config *c)
 {
@@ -110,7 +100,7 @@ static int read_raw(struct perf_event_spec *e, struct slice message, struct erro
 }
 
 /* An event; of several kinds the last one counts, as in a oneof. */
-static int read_event(struct perf_event_spec *e, struct slice message, const struct event_fields *fields,
+static int read_event(struct perf_event_spec *e, struct slice message, const struct perf_event_fields *fields,
                       struct error *err)
 {
     struct pb_cursor c = pb_cursor(message);
@@ -180,7 +170,7 @@ static int read_timebase(struct perf_config *c, const struct raw_config *r, stru
                          "ring_buffer_read_period_ms");
     if (!c->period && !c->frequency && !c->poll_ms)
         c->frequency = r->legacy_hz ? r->legacy_hz : DEFAULT_HZ;
-    return read_event(&c->timebase, r->timebase, &timebase_fields, err);
+    return read_event(&c->timebase, r->timebase, &perf_timebase_fields, err);
 }
 
 /* The scope's fields, whose numbers are others at the top of the config, where they were before. */
@@ -328,7 +318,7 @@ static int read_all(struct perf_config *c, struct slice message, struct error *e
             r.has_stacks = true;
         } else if (f.id == PERF_EVENT_CONFIG_FOLLOWERS) {
             rc = c->n_followers < PERF_MAX_FOLLOWERS
-                     ? read_event(&c->followers[c->n_followers++], pb_bytes(&f), &follower_fields, err)
+                     ? read_event(&c->followers[c->n_followers++], pb_bytes(&f), &perf_follower_fields, err)
                      : error_set(err, -MRD_ELIMIT, "more than %d followers", PERF_MAX_FOLLOWERS);
         } else if (f.id == PERF_EVENT_CONFIG_CPUID) {
             if (!vec_push(&c->cpuids, pb_bytes(&f)))

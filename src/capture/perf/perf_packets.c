@@ -4,6 +4,7 @@
 #include "capture/probes/common/data_source.h"
 #include "capture/probes/proc_status.h"
 #include "wire/fields.h"
+#include "wire/perf_event_fields.h"
 
 _Static_assert(PERF_MODE_GUEST_USER == (int)PROFILING_CPU_MODE_GUEST_USER, "the numbers of Profiling.CpuMode");
 
@@ -26,18 +27,7 @@ static void send_packet(struct perf_packets *p)
     p->w.failed = false;
 }
 
-/* Field numbers of the events of Timebase and FollowerEvent. */
-struct event_fields {
-    uint32_t counter, tracepoint, raw, name, modifiers;
-};
-static const struct event_fields timebase_fields = {PERF_EVENTS_TIMEBASE_COUNTER, PERF_EVENTS_TIMEBASE_TRACEPOINT,
-                                                    PERF_EVENTS_TIMEBASE_RAW_EVENT, PERF_EVENTS_TIMEBASE_NAME,
-                                                    PERF_EVENTS_TIMEBASE_MODIFIERS};
-static const struct event_fields follower_fields = {FOLLOWER_EVENT_COUNTER, FOLLOWER_EVENT_TRACEPOINT,
-                                                    FOLLOWER_EVENT_RAW_EVENT, FOLLOWER_EVENT_NAME,
-                                                    FOLLOWER_EVENT_MODIFIERS};
-
-static void put_event(struct pb_writer *w, const struct perf_event_spec *e, const struct event_fields *fields)
+static void put_event(struct pb_writer *w, const struct perf_event_spec *e, const struct perf_event_fields *fields)
 {
     if (e->kind == PERF_EVENT_COUNTER) {
         pb_put_varint(w, fields->counter, e->counter);
@@ -74,11 +64,11 @@ static void put_defaults(struct pb_writer *w, const struct perf_packets *p)
         pb_put_varint(w, PERF_EVENTS_TIMEBASE_PERIOD, c->period);
     else
         pb_put_varint(w, PERF_EVENTS_TIMEBASE_FREQUENCY, c->frequency);
-    put_event(w, &c->timebase, &timebase_fields);
+    put_event(w, &c->timebase, &perf_timebase_fields);
     pb_end(w, timebase);
     for (uint32_t i = 0; i < c->n_followers; i++) {
         size_t follower = pb_begin(w, PERF_SAMPLE_DEFAULTS_FOLLOWERS);
-        put_event(w, &c->followers[i], &follower_fields);
+        put_event(w, &c->followers[i], &perf_follower_fields);
         pb_end(w, follower);
     }
     if (p->shard_count) {

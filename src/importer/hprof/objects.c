@@ -188,17 +188,7 @@ struct contents {
 
 static void add_primitive(struct hprof *h, struct contents *c, const struct hprof_field *f, uint64_t word)
 {
-    struct heap_graph_primitive_row row = {.field_set_id = c->set,
-                                           .field_name = f->name,
-                                           .field_type = import_str(h->im, type_names[f->type]),
-                                           .bool_value = COL_NULL,
-                                           .byte_value = COL_NULL,
-                                           .char_value = COL_NULL,
-                                           .short_value = COL_NULL,
-                                           .int_value = COL_NULL,
-                                           .long_value = COL_NULL,
-                                           .float_value = column_f64(COL_NULL_F64),
-                                           .double_value = column_f64(COL_NULL_F64)};
+    struct heap_graph_primitive_row row = heap_graph_primitive(c->set, f->name, import_str(h->im, type_names[f->type]));
     union {
         uint32_t u;
         float f;

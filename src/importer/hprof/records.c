@@ -408,13 +408,6 @@ static int write_file(void *self, struct slice file, struct error *err)
     return h->im->failed ? error_set(err, -MRD_ENOMEM, "out of memory") : 0;
 }
 
-static int end_file(void *self, struct error *err)
-{
-    (void)self;
-    (void)err;
-    return 0;
-}
-
 static void close_file(void *self)
 {
     struct hprof *h = self;
@@ -437,5 +430,4 @@ const struct format_reader hprof_format_reader = {.format = FORMAT_HPROF,
                                                   .whole = true,
                                                   .open = open_file,
                                                   .write = write_file,
-                                                  .end = end_file,
                                                   .close = close_file};

@@ -38,7 +38,7 @@ int format_reader_run(struct importer *im, const struct format_reader *format, s
     if (!self)
         return error_set(err, -MRD_ENOMEM, "out of memory");
     int rc = format->write(self, file, err);
-    return rc ? rc : format->end(self, err);
+    return rc ? rc : format_reader_end(format, self, err);
 }
 
 static void put(struct proto_stream *s, struct slice bytes)

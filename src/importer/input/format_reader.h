@@ -19,10 +19,15 @@ struct format_reader {
     /* The bytes are valid until write() returns, or as long as the importer when importer_bytes_stable() says so. An
      * error ends the file: what came before it is kept, and end() is not called. */
     int (*write)(void *self, struct slice bytes, struct error *err);
-    /* No more bytes come. */
+    /* No more bytes come. NULL: nothing is left to do then. */
     int (*end)(void *self, struct error *err);
     void (*close)(void *self);
 };
+
+static inline int format_reader_end(const struct format_reader *format, void *self, struct error *err)
+{
+    return format->end ? format->end(self, err) : 0;
+}
 
 /* A table of readers, NULL at its end. */
 const struct format_reader *format_reader_find(const struct format_reader *const *table, enum trace_format format);

@@ -34,13 +34,6 @@ static int keep(void *self, struct slice bytes, struct error *err)
     return 0;
 }
 
-static int end(void *self, struct error *err)
-{
-    (void)self;
-    (void)err;
-    return 0;
-}
-
 static void close_snapshot(void *self)
 {
     (void)self;
@@ -51,7 +44,6 @@ const struct format_reader snapshot_format_reader = {.format = FORMAT_SNAPSHOT,
                                                      .whole = true,
                                                      .open = open_snapshot,
                                                      .write = keep,
-                                                     .end = end,
                                                      .close = close_snapshot};
 
 static uint32_t traces_in(const struct storage *st)

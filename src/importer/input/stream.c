@@ -152,7 +152,7 @@ static int read_held(struct stream *s, struct error *err)
     struct reader *r = s->im->reader;
     if (s->other) {
         int rc = s->other->write(s->other_self, bytes, err);
-        return rc ? rc : s->other->end(s->other_self, err);
+        return rc ? rc : format_reader_end(s->other, s->other_self, err);
     }
     r->inputs = 0; /* the stream itself is not a trace, and it is the first */
     if (s->format == FORMAT_MANIFEST)
@@ -260,7 +260,7 @@ int stream_end(struct stream *s, struct error *err)
     if (!rc && s->held.n)
         rc = read_held(s, err);
     else if (!rc && s->other_self)
-        rc = s->other->end(s->other_self, err);
+        rc = format_reader_end(s->other, s->other_self, err);
     proto_stream_end(&s->proto);
     return rc;
 }

@@ -484,13 +484,6 @@ static int gecko_write(void *self, struct slice bytes, struct error *err)
     return g->failed ? error_set(err, -MRD_ENOMEM, "out of memory") : 0;
 }
 
-static int gecko_end(void *self, struct error *err)
-{
-    (void)self;
-    (void)err;
-    return 0;
-}
-
 static void gecko_close(void *self)
 {
     struct gecko *g = self;
@@ -508,6 +501,5 @@ const struct format_reader gecko_reader = {
     .whole = true,
     .open = gecko_open,
     .write = gecko_write,
-    .end = gecko_end,
     .close = gecko_close,
 };

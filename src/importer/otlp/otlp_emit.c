@@ -135,22 +135,7 @@ static uint32_t track_of(struct otlp *o, const struct otlp_span *span)
 
 /* --- slices --- */
 
-static uint32_t push(struct otlp *o, uint32_t machine, uint32_t track, int64_t ts, int64_t dur, strid category,
-                     strid name, argset args)
-{
-    struct slice_row row = {.ts = ts,
-                            .dur = dur,
-                            .track_id = track,
-                            .category = category,
-                            .name = name,
-                            .arg_set_id = args,
-                            .thread_ts = COL_NULL,
-                            .thread_dur = COL_NULL,
-                            .thread_instruction_count = COL_NULL,
-                            .thread_instruction_delta = COL_NULL};
-    return slice_push(o->im->slices, machine, &row);
-}
-
+/* -1: it has not ended. */
 static int64_t dur_of(const struct otlp_span *s)
 {
     return s->end == INT64_MAX ? -1 : s->end - s->ts;
@@ -162,8 +147,12 @@ static void add_span(struct otlp *o, uint32_t index)
     s->track = track_of(o, s);
     if (s->track == UINT32_MAX)
         return;
-    s->slice = push(o, resource_of(o, s)->m->id, s->track, s->ts, dur_of(s), o->scopes.p[s->scope].name, s->name,
-                    otlp_args_set(o, OTLP_ARGS_SPAN, index));
+    uint32_t machine = resource_of(o, s)->m->id;
+    strid scope = o->scopes.p[s->scope].name;
+    argset args = otlp_args_set(o, OTLP_ARGS_SPAN, index);
+    s->slice = s->end == INT64_MAX
+                   ? slice_begin(o->im->slices, machine, s->ts, s->track, scope, s->name, args)
+                   : slice_scoped(o->im->slices, machine, s->ts, s->track, scope, s->name, dur_of(s), args);
 }
 
 static void add_event(struct otlp *o, uint32_t index)
@@ -173,8 +162,8 @@ static void add_event(struct otlp *o, uint32_t index)
     uint32_t track = s->track == OTLP_NONE ? track_of(o, s) : s->track;
     if (track == UINT32_MAX)
         return;
-    e->slice = push(o, resource_of(o, s)->m->id, track, e->ts, 0, import_str(o->im, "otel.event"), e->name,
-                    otlp_args_set(o, OTLP_ARGS_EVENT, index));
+    e->slice = slice_scoped(o->im->slices, resource_of(o, s)->m->id, e->ts, track, import_str(o->im, "otel.event"),
+                            e->name, 0, otlp_args_set(o, OTLP_ARGS_EVENT, index));
 }
 
 void otlp_parse(void *owner, const struct sort_event *events, size_t n)

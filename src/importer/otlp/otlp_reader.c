@@ -211,13 +211,6 @@ static int write_proto(void *self, struct slice bytes, struct error *err)
     return end_reading(&r, first_span, err);
 }
 
-static int end_file(void *self, struct error *err)
-{
-    (void)self;
-    (void)err;
-    return 0;
-}
-
 static void close_file(void *self)
 {
     mem_free(self);
@@ -230,7 +223,6 @@ const struct format_reader otlp_json_reader = {
     .whole = true,
     .open = open_json,
     .write = write_json,
-    .end = end_file,
     .close = close_file,
 };
 
@@ -241,6 +233,5 @@ const struct format_reader otlp_proto_reader = {
     .whole = true,
     .open = open_proto,
     .write = write_proto,
-    .end = end_file,
     .close = close_file,
 };

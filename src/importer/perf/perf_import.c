@@ -258,18 +258,10 @@ static int write_file(void *self, struct slice bytes, struct error *err)
     return 0;
 }
 
-static int end_file(void *self, struct error *err)
-{
-    (void)self;
-    (void)err;
-    return 0;
-}
-
 const struct format_reader perf_reader = {
     .format = FORMAT_PERF,
     .whole = true,
     .open = open_reader,
     .write = write_file,
-    .end = end_file,
     .close = close_reader,
 };

@@ -128,4 +128,20 @@ void graph_superclasses(struct graph_build *b);
 void graph_reachable(struct graph_build *b);
 void graph_native_sizes(struct graph_build *b);
 
+/* A row that has no value yet. */
+static inline struct heap_graph_primitive_row heap_graph_primitive(uint32_t set, strid name, strid type)
+{
+    return (struct heap_graph_primitive_row){.field_set_id = set,
+                                             .field_name = name,
+                                             .field_type = type,
+                                             .bool_value = COL_NULL,
+                                             .byte_value = COL_NULL,
+                                             .char_value = COL_NULL,
+                                             .short_value = COL_NULL,
+                                             .int_value = COL_NULL,
+                                             .long_value = COL_NULL,
+                                             .float_value = column_f64(COL_NULL_F64),
+                                             .double_value = column_f64(COL_NULL_F64)};
+}
+
 #endif

@@ -84,17 +84,8 @@ static int64_t bitmap_data(struct graph_build *b, const struct graph_bitmap *bit
     for (int i = 0; i < BITMAP_FIELDS; i++) {
         if (bitmap->field[i] == COL_NULL)
             continue;
-        struct heap_graph_primitive_row row = {.field_set_id = set,
-                                               .field_name = import_str(im, fields[i].name),
-                                               .field_type = import_str(im, fields[i].is_long ? "long" : "int"),
-                                               .bool_value = COL_NULL,
-                                               .byte_value = COL_NULL,
-                                               .char_value = COL_NULL,
-                                               .short_value = COL_NULL,
-                                               .int_value = COL_NULL,
-                                               .long_value = COL_NULL,
-                                               .float_value = column_f64(COL_NULL_F64),
-                                               .double_value = column_f64(COL_NULL_F64)};
+        struct heap_graph_primitive_row row = heap_graph_primitive(set, import_str(im, fields[i].name),
+                                                                   import_str(im, fields[i].is_long ? "long" : "int"));
         *(fields[i].is_long ? &row.long_value : &row.int_value) = bitmap->field[i];
         heap_graph_primitive_insert(b->st, &row);
     }

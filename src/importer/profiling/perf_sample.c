@@ -3,6 +3,7 @@
 
 #include "importer/track/track_tracker.h"
 #include "wire/fields.h"
+#include "wire/perf_event_fields.h"
 
 enum { MAX_FOLLOWERS = 32 };
 
@@ -45,25 +46,14 @@ static const char *const unwind_errors[] = {
     "bad_arch",    "maps_parse",  "invalid_parameter",   "ptrace_call",
 };
 
-/* The fields of a timebase or a follower, whose numbers differ. */
-struct event_fields {
-    uint8_t counter, tracepoint, raw, name, modifiers;
-};
-static const struct event_fields timebase_fields = {PERF_EVENTS_TIMEBASE_COUNTER, PERF_EVENTS_TIMEBASE_TRACEPOINT,
-                                                    PERF_EVENTS_TIMEBASE_RAW_EVENT, PERF_EVENTS_TIMEBASE_NAME,
-                                                    PERF_EVENTS_TIMEBASE_MODIFIERS};
-static const struct event_fields follower_fields = {FOLLOWER_EVENT_COUNTER, FOLLOWER_EVENT_TRACEPOINT,
-                                                    FOLLOWER_EVENT_RAW_EVENT, FOLLOWER_EVENT_NAME,
-                                                    FOLLOWER_EVENT_MODIFIERS};
-
 /* What an event counts: the last field told of the three, or the clock of the cpu where none is. */
 struct event_kind {
-    uint8_t field; /* of event_fields; 0: none */
+    uint8_t field; /* of perf_event_fields; 0: none */
     uint64_t counter;
     struct slice message; /* of a tracepoint or raw event */
 };
 
-static struct event_kind event_kind(struct slice bytes, const struct event_fields *fields)
+static struct event_kind event_kind(struct slice bytes, const struct perf_event_fields *fields)
 {
     struct event_kind k = {.counter = CPU_CLOCK};
     struct pb_cursor c = pb_cursor(bytes);
@@ -88,7 +78,7 @@ static uint64_t number_of(struct slice message, uint32_t field)
 
 /* The name of a timebase or follower as perf would give it: of its counter, its tracepoint, or the numbers of a raw
  * event; behind it what it counts in, where only some modes count. */
-static strid made_name(struct machine_ctx *m, struct slice bytes, const struct event_fields *fields)
+static strid made_name(struct machine_ctx *m, struct slice bytes, const struct perf_event_fields *fields)
 {
     struct strpool *strings = &m->st->strings;
     struct event_kind k = event_kind(bytes, fields);
@@ -114,7 +104,7 @@ static strid made_name(struct machine_ctx *m, struct slice bytes, const struct e
     return n ? strpool_printf(strings, "%s:%s", strpool_cstr(strings, name), text) : name;
 }
 
-static strid event_name(struct machine_ctx *m, struct slice bytes, const struct event_fields *fields)
+static strid event_name(struct machine_ctx *m, struct slice bytes, const struct perf_event_fields *fields)
 {
     struct pb_field f;
     if (pb_find(bytes, fields->name, &f) && pb_bytes(&f).len)
@@ -125,10 +115,10 @@ static strid event_name(struct machine_ctx *m, struct slice bytes, const struct 
 /* The unit of what samples are taken by; 0 for raw events, whose meaning is not known. */
 static strid event_unit(struct machine_ctx *m, struct slice timebase)
 {
-    struct event_kind k = event_kind(timebase, &timebase_fields);
-    if (k.field == timebase_fields.raw)
+    struct event_kind k = event_kind(timebase, &perf_timebase_fields);
+    if (k.field == perf_timebase_fields.raw)
         return 0;
-    return import_str(m->im, k.field == timebase_fields.tracepoint ? "count" : counters[k.counter].unit);
+    return import_str(m->im, k.field == perf_timebase_fields.tracepoint ? "count" : counters[k.counter].unit);
 }
 
 /* What the sequence's defaults say about its samples. */
@@ -158,14 +148,14 @@ static const struct sampling *read_sampling(struct machine_ctx *m, const struct 
         else if (f.id == PERF_SAMPLE_DEFAULTS_FOLLOWERS && head.n_followers < MAX_FOLLOWERS)
             followers[head.n_followers++] = pb_bytes(&f);
     }
-    head.timebase = event_name(m, timebase, &timebase_fields);
+    head.timebase = event_name(m, timebase, &perf_timebase_fields);
     head.unit = event_unit(m, timebase);
     struct sampling *s = arena_zalloc(&m->profiling->arena, sizeof *s + head.n_followers * sizeof *s->followers);
     if (!s)
         return NULL;
     *s = head;
     for (uint32_t i = 0; i < s->n_followers; i++)
-        s->followers[i] = event_name(m, followers[i], &follower_fields);
+        s->followers[i] = event_name(m, followers[i], &perf_follower_fields);
     return s;
 }
 

@@ -227,13 +227,6 @@ static int write_file(void *self, struct slice file, struct error *err)
     return a->im->failed ? error_set(err, -MRD_ENOMEM, "out of memory") : rc;
 }
 
-static int end_file(void *self, struct error *err)
-{
-    (void)self;
-    (void)err;
-    return 0;
-}
-
 static void close_file(void *self)
 {
     struct art *a = self;
@@ -242,9 +235,5 @@ static void close_file(void *self)
     mem_free(a);
 }
 
-const struct format_reader art_method_format_reader = {.format = FORMAT_ART_METHOD,
-                                                       .whole = true,
-                                                       .open = open_file,
-                                                       .write = write_file,
-                                                       .end = end_file,
-                                                       .close = close_file};
+const struct format_reader art_method_format_reader = {
+    .format = FORMAT_ART_METHOD, .whole = true, .open = open_file, .write = write_file, .close = close_file};

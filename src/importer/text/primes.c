@@ -254,13 +254,6 @@ static int write_file(void *self, struct slice file, struct error *err)
     return p->im->failed ? error_set(err, -MRD_ENOMEM, "out of memory") : 0;
 }
 
-static int end_file(void *self, struct error *err)
-{
-    (void)self;
-    (void)err;
-    return 0;
-}
-
 static void close_file(void *self)
 {
     struct primes *p = self;
@@ -272,9 +265,5 @@ static void close_file(void *self)
     mem_free(p);
 }
 
-const struct format_reader primes_format_reader = {.format = FORMAT_PRIMES,
-                                                   .whole = true,
-                                                   .open = open_file,
-                                                   .write = write_file,
-                                                   .end = end_file,
-                                                   .close = close_file};
+const struct format_reader primes_format_reader = {
+    .format = FORMAT_PRIMES, .whole = true, .open = open_file, .write = write_file, .close = close_file};

@@ -217,13 +217,6 @@ static int write_file(void *self, struct slice file, struct error *err)
     return error_set(err, -MRD_EFORMAT, "simpleperf: the file was cut off: what came before is there (ERR:tp-corrupt)");
 }
 
-static int end_file(void *self, struct error *err)
-{
-    (void)self;
-    (void)err;
-    return 0;
-}
-
 static void close_file(void *self)
 {
     struct simpleperf *s = self;
@@ -236,9 +229,5 @@ static void close_file(void *self)
     mem_free(s);
 }
 
-const struct format_reader simpleperf_format_reader = {.format = FORMAT_SIMPLEPERF,
-                                                       .whole = true,
-                                                       .open = open_file,
-                                                       .write = write_file,
-                                                       .end = end_file,
-                                                       .close = close_file};
+const struct format_reader simpleperf_format_reader = {
+    .format = FORMAT_SIMPLEPERF, .whole = true, .open = open_file, .write = write_file, .close = close_file};

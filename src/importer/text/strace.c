@@ -135,14 +135,6 @@ static int write_file(void *self, struct slice bytes, struct error *err)
     return 0;
 }
 
-/* A last line without its line feed is not whole. */
-static int end_file(void *self, struct error *err)
-{
-    (void)self;
-    (void)err;
-    return 0;
-}
-
 static void close_file(void *self)
 {
     struct strace *s = self;
@@ -152,4 +144,4 @@ static void close_file(void *self)
 }
 
 const struct format_reader strace_format_reader = {
-    .format = FORMAT_STRACE, .open = open_file, .write = write_file, .end = end_file, .close = close_file};
+    .format = FORMAT_STRACE, .open = open_file, .write = write_file, .close = close_file};

@@ -404,19 +404,11 @@ static int write_file(void *self, struct slice bytes, struct error *err)
     return read_buffers(t) ? error_set(err, -MRD_ENOMEM, "out of memory for trace.dat") : 0;
 }
 
-static int end_file(void *self, struct error *err)
-{
-    (void)self;
-    (void)err;
-    return 0;
-}
-
 const struct format_reader trace_dat_reader = {
     .format = FORMAT_TRACE_DAT,
     .fixed_clock = true,
     .whole = true,
     .open = open_reader,
     .write = write_file,
-    .end = end_file,
     .close = close_reader,
 };

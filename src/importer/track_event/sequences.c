@@ -100,7 +100,7 @@ int64_t track_event_monotonic(struct packet *p, int64_t ns)
     return clock_graph_to_trace_time(p->m->im->clocks, packet_clock(p, CLOCK_ID_MONOTONIC), ns, &ts) == 0 ? ts : ns;
 }
 
-static void add_uuids(const struct pb_field *f, uint64_t *uuids, uint32_t *n)
+void track_event_add_uuids(const struct pb_field *f, uint64_t *uuids, uint32_t *n)
 {
     struct pb_cursor packed = pb_sub(f);
     uint64_t v = f->u;
@@ -133,9 +133,9 @@ const struct track_event_defaults *track_event_defaults(struct track_event_machi
                 d->track_uuid = pb_u64(&f);
                 d->has_track = true;
             } else if (f.id == TRACK_EVENT_DEFAULTS_EXTRA_COUNTER_TRACK_UUIDS) {
-                add_uuids(&f, d->extra, &d->n_extra);
+                track_event_add_uuids(&f, d->extra, &d->n_extra);
             } else if (f.id == TRACK_EVENT_DEFAULTS_EXTRA_DOUBLE_COUNTER_TRACK_UUIDS) {
-                add_uuids(&f, d->extra_double, &d->n_extra_double);
+                track_event_add_uuids(&f, d->extra_double, &d->n_extra_double);
             }
         }
         break;

@@ -23,18 +23,6 @@ static void count(struct packet *p, enum stat_key stat)
     stats_add(&p->m->st->stats, p->m->id, stat, 1);
 }
 
-static void add_uuids(const struct pb_field *f, uint64_t *uuids, uint32_t *n)
-{
-    struct pb_cursor packed = pb_sub(f);
-    uint64_t v = f->u;
-    while (f->wire != PB_BYTES || pb_next_packed(&packed, &v)) {
-        if (*n < MAX_EXTRA_COUNTERS)
-            uuids[(*n)++] = v;
-        if (f->wire != PB_BYTES)
-            break;
-    }
-}
-
 static bool look(struct slice bytes, struct first_look *l)
 {
     struct pb_cursor c = pb_cursor(bytes);
@@ -75,7 +63,7 @@ static bool look(struct slice bytes, struct first_look *l)
             l->counter = pb_i64(&f);
             break;
         case TRACK_EVENT_EXTRA_COUNTER_TRACK_UUIDS:
-            add_uuids(&f, l->extra_uuids, &l->n_extra_uuids);
+            track_event_add_uuids(&f, l->extra_uuids, &l->n_extra_uuids);
             break;
         case TRACK_EVENT_DOUBLE_COUNTER_VALUE:
             l->counter_real = pb_double(&f);
@@ -83,7 +71,7 @@ static bool look(struct slice bytes, struct first_look *l)
             break;
         case TRACK_EVENT_EXTRA_DOUBLE_COUNTER_TRACK_UUIDS:
             l->has_extra_real_uuids = true;
-            add_uuids(&f, l->extra_real_uuids, &l->n_extra_real_uuids);
+            track_event_add_uuids(&f, l->extra_real_uuids, &l->n_extra_real_uuids);
             break;
         case TRACK_EVENT_EXTRA_DOUBLE_COUNTER_VALUES:
             l->has_extra_real = true;

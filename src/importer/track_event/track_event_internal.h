@@ -158,6 +158,8 @@ void track_event_set_thread_descriptor(struct packet *p, struct slice thread);
 int64_t track_event_monotonic(struct packet *p, int64_t ns);
 
 /* --- descriptors.c, tracks.c --- */
+/* Adds the numbers of a field, packed or single, to MAX_EXTRA_COUNTERS of which *n are set; more are left out. */
+void track_event_add_uuids(const struct pb_field *f, uint64_t *uuids, uint32_t *n);
 struct track_event_track *track_event_track_find(struct track_event_machine *t, uint64_t uuid);
 struct track_event_track *track_event_track_get(struct track_event_machine *t,
                                                 uint64_t uuid); /* made when new; NULL: out of memory */
