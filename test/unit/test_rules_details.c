@@ -35,6 +35,13 @@ static const struct rule rules[] = {
      "'parse_trace_duration_ns', 'track_event_parser_errors') UNION ALL SELECT 'others', count(), 0 FROM stats WHERE "
      "(machine_id IS NULL) <> (trace_id IS NULL)",
      "guess_trace_type_duration_ns,-,-;parse_trace_duration_ns,-,-;track_event_parser_errors,0,0;others,0,0"},
+    {"columns that are never NULL, as tables declare them", "",
+     "SELECT table_name, name FROM (SELECT * FROM perfetto_table_info('__intrinsic_memory_snapshot_node') UNION ALL "
+     "SELECT * FROM perfetto_table_info('__intrinsic_chrome_raw') UNION ALL SELECT * FROM "
+     "perfetto_table_info('__intrinsic_ftrace_event') UNION ALL SELECT * FROM "
+     "perfetto_table_info('__intrinsic_process')) WHERE nullable <> 0 AND name IN ('size', 'effective_size', "
+     "'arg_set_id', 'pid')",
+     "__intrinsic_memory_snapshot_node,arg_set_id;__intrinsic_process,arg_set_id"},
     {"what a processor can do comes behind what it is",
      "1{8:10 10:1 13:1 67{1{1'A' 5:3 4{1:65 2:8}} 1{5:4} 1{1''} 1{5:2}}}",
      "SELECT cpu, processor, (SELECT group_concat(key || '=' || display_value || ':' || value_type) FROM args AS a "

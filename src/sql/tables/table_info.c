@@ -19,7 +19,8 @@ static const char *const type_names[] = {
 /* A built-in column is what its table declares. */
 static struct told declared_column(const struct column_def *c)
 {
-    struct told told = {type_names[c->type], c->flags & COL_NULLABLE ? DENSE_NULL : NEVER_NULL, ORDER_NONE};
+    bool full = !(c->flags & COL_NULLABLE) || c->flags & COL_TOLD_FULL;
+    struct told told = {type_names[c->type], full ? NEVER_NULL : DENSE_NULL, ORDER_NONE};
     if (c->flags & COL_SET_ID)
         told.order = ORDER_SET_ID;
     else if (c->flags & COL_SORTED)
