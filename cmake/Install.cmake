@@ -56,6 +56,9 @@ if(NOT MERIDIAN_SANITIZE AND NOT MERIDIAN_FUZZ)
   install(FILES ${CMAKE_BINARY_DIR}/libmeridian.so DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
 endif()
 
+# The library that profiled programs load; `tracebox profile --heap` finds it from where it stands itself.
+install(TARGETS meridian_heap LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/meridian COMPONENT record)
+
 install(FILES include/meridian/tp.h include/meridian/producer.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/meridian
   COMPONENT dev)
 

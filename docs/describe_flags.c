@@ -19,6 +19,9 @@ static const struct flag profile_rows[] = {
 static const struct flag record_rows[] = {
 #include "capture/record/record_flags.def"
 };
+static const struct flag heapprofd_rows[] = {
+#include "capture/heap/heap_flags.def"
+};
 static const struct flag relay_keys_rows[] = {
 #include "capture/relay/keys_flags.def"
 };

@@ -19,8 +19,11 @@ LAYERS = [
     "capture/ipc",
     "capture/shm",
     "capture/probes/ftrace capture/service capture/relay capture/client",
-    "capture/probes capture/record",
+    "capture/probes",
     "capture/perf",
+    "capture/heap",
+    "capture/record",
+    "capture/heap/client",
     "capture",
     # file to storage
     "importer/core importer/lines importer/sort importer/sync",

@@ -30,6 +30,7 @@ BY_OTHERS = {
     ("recording.md", "tracebox traced &"): ("test/e2e/recorder.py", "--txt"),
     ("profiling.md", "sudo tracebox profile -F 99 -g -t 10s"): ("test/e2e/test_perf.py", '"profile", *map'),
     ("profiling.md", "sudo tracebox traced &"): ("test/e2e/sampling.py", '"traced_perf"'),
+    ("heaps.md", "tracebox profile --heap -- make -j4"): ("test/e2e/test_heap.py", '"profile", "--heap", *map'),
     ("fleet.md", "sudo apt-get install -y clickhouse-server"): ("test/cli/test_fleet.py", 'cls().fleet("init")'),
     ("fleet.md", "tp_shell fleet add recordings/"): ("test/cli/test_fleet.py", 'str(copy / "*.pftrace")'),
     ("fleet.md", "tp_shell server http --daemonize --traces"): ("test/cli/test_fleet_perfetto.py", '"server", "http", "--port"'),

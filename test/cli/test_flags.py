@@ -44,7 +44,7 @@ class Flags(unittest.TestCase):
         shell = {c for p, c in flags() if p == "tp_shell"}
         self.assertGreater(shell, {"query", "check", "server", "util", ""})
         self.assertGreaterEqual({c for p, c in flags() if p == "tracebox"},
-                                {"perfetto", "profile", "record", "relay-keys", "traced", "traced_perf", "traced_probes", "traced_relay"})
+                                {"heapprofd", "perfetto", "profile", "record", "relay-keys", "traced", "traced_perf", "traced_probes", "traced_relay"})
         self.assertGreater(sum(map(len, flags().values())), 300)
 
     def test_the_parser_knows_each(self):
@@ -83,7 +83,7 @@ class Flags(unittest.TestCase):
         self.assertIn(b"no applet is called 'prefetto' (did you mean 'perfetto'?)", run(TRACEBOX, "prefetto").stdout)
 
     def test_applets_without_arguments_refuse_some(self):
-        for applet in ("traced", "traced_perf", "traced_probes", "traced_relay"):
+        for applet in ("heapprofd", "traced", "traced_perf", "traced_probes", "traced_relay"):
             p = run(TRACEBOX, applet, "surplus")
             self.assertEqual((p.returncode, b"unexpected argument 'surplus'" in p.stdout), (1, True), p.stdout)
         for args, says in ((["perfetto", "--alert-id", "x"], b"--alert-id: 'x' is not a number"),

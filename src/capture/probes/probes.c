@@ -377,6 +377,7 @@ int probes_open(struct probes **out, uv_loop_t *loop, const struct probes_option
                                    .metatrace = &p->metatrace,
                                    .sysroot = options->sysroot,
                                    .perf = options->perf,
+                                   .heap = options->heap,
                                    .ftrace = options->run_directory ? ftrace_source_create(&fo) : NULL};
     int rc = p->host.ftrace || !options->run_directory ? producer_open(&p->producer, loop, &po, &ops, p, err)
                                                        : error_set(err, -MRD_ENOMEM, "out of memory");

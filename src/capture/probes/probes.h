@@ -14,12 +14,14 @@
 struct probes;
 struct data_source_type;
 struct perf_shared;
+struct heap_hub;
 
 struct probes_options {
     const char *name;                              /* of the program, in front of what it logs */
     const char *producer_name;                     /* what the service calls it */
     const struct data_source_type *const *sources; /* NULL-terminated */
     struct perf_shared *perf;                      /* of linux.perf */
+    struct heap_hub *heap;                         /* of android.heapprofd */
     bool scraping;                                 /* the service may read what was not handed over */
     const char *notify_env;    /* names a descriptor that gets a "1" when the data sources are registered; NULL: none */
     const char *socket;        /* NULL: the environment's */

@@ -37,6 +37,8 @@ int probes_run(const struct probes_run *r)
     int rc = sandbox_enter(r->keep, &err);
     if (!rc)
         rc = probes_open(&probes, &loop, &r->options, &err);
+    if (!rc && r->begin && (rc = r->begin(r->ctx, &loop, &err)) != 0)
+        probes_close(probes);
     if (rc) {
         fprintf(stderr, "%s: %s\n", r->options.name, err.text);
     } else {
@@ -54,6 +56,8 @@ int probes_run(const struct probes_run *r)
         uv_close((uv_handle_t *)&signals[0], NULL);
         uv_close((uv_handle_t *)&signals[1], NULL);
     }
+    if (r->end)
+        r->end(r->ctx);
     uv_run(&loop, UV_RUN_NOWAIT); /* lets handles that were closed say goodbye */
     uv_walk(&loop, close_handle, NULL);
     uv_run(&loop, UV_RUN_DEFAULT);

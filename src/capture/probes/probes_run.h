@@ -8,7 +8,10 @@ struct probes_run {
     struct probes_options options;
     uint64_t keep; /* capabilities, see sandbox_enter() */
     uint32_t max_memory_mb;
-    uint32_t stuck_ms; /* without a turn of the loop; 0: any */
+    uint32_t stuck_ms;                                           /* without a turn of the loop; 0: any */
+    int (*begin)(void *ctx, uv_loop_t *loop, struct error *err); /* once there is a loop; NULL: nothing */
+    void (*end)(void *ctx);                                      /* … and before it goes */
+    void *ctx;
 };
 
 /* Runs until a signal ends it; the exit status. */

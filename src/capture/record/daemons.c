@@ -1,6 +1,7 @@
 /* A service and probes of our own: start, wait, ask, end. */
 #include "capture/record/daemons.h"
 
+#include "capture/heap/heap_abi.h"
 #include "wire/fields.h"
 #include "wire/pb_cursor.h"
 #include "wire/pb_writer.h"
@@ -90,6 +91,42 @@ int daemons_start_probes(struct daemons *d, struct error *err)
 int daemons_start_perf(struct daemons *d, struct error *err)
 {
     return start_producer(d, &d->perf, (char[]){"traced_perf"}, "perf.log", err);
+}
+
+int daemons_start_heap(struct daemons *d, struct error *err)
+{
+    char producer[128], log[96], place[96];
+    snprintf(producer, sizeof producer, "PERFETTO_PRODUCER_SOCK_NAME=%s/producer", d->dir);
+    snprintf(log, sizeof log, "%s/heap.log", d->dir);
+    snprintf(place, sizeof place, "%s/heap", d->dir);
+    return child_start(
+        &d->heap,
+        &(struct child_options){.argv = (char *[]){d->self, (char[]){"heapprofd"}, (char[]){"--listen"}, place, NULL},
+                                .env = (const char *[]){producer, NULL},
+                                .log = log},
+        err);
+}
+
+int daemons_heap_env(struct daemons *d, const char **env, struct error *err)
+{
+    static const char *const places[] = {"",
+                                         HEAP_LIBRARY_PLACE "/"}; /* beside this program, or where it is installed */
+    const char *before = getenv("LD_PRELOAD"), *slash = strrchr(d->self, '/');
+    char library[PATH_MAX];
+    for (size_t i = 0; slash && i < sizeof places / sizeof *places; i++) {
+        int n = snprintf(library, sizeof library, "%.*s/%s" HEAP_LIBRARY, (int)(slash - d->self), d->self, places[i]);
+        if (n >= (int)sizeof library || access(library, R_OK) != 0)
+            continue;
+        int len = snprintf(d->heap_env[0], sizeof d->heap_env[0], "LD_PRELOAD=%s%s%s", library,
+                           before && *before ? ":" : "", before ? before : "");
+        if (len >= (int)sizeof d->heap_env[0])
+            return error_set(err, -MRD_ELIMIT, "LD_PRELOAD would be too long");
+        snprintf(d->heap_env[1], sizeof d->heap_env[1], HEAP_SOCKET_ENV "=%s/heap", d->dir);
+        env[0] = d->heap_env[0];
+        env[1] = d->heap_env[1];
+        return 0;
+    }
+    return error_set(err, -MRD_ENOTFOUND, "there is no " HEAP_LIBRARY " beside %s, nor where it is installed", d->self);
 }
 
 uint64_t daemons_perf_ms(const struct daemons *d)
@@ -187,6 +224,7 @@ void daemons_stop(struct daemons *d, bool tell)
 {
     if (!d->dir[0])
         return;
+    child_stop(&d->heap, SIGTERM, 5000);
     child_stop(&d->perf, SIGTERM, 5000);
     child_stop(&d->probes, SIGTERM, 5000);
     child_stop(&d->traced, SIGTERM, 5000);
@@ -197,6 +235,8 @@ void daemons_stop(struct daemons *d, bool tell)
     remove_file(d->dir, "traced.log");
     remove_file(d->dir, "probes.log");
     remove_file(d->dir, "perf.log");
+    remove_file(d->dir, "heap.log");
+    remove_file(d->dir, "heap");
     rmdir(d->dir);
     d->dir[0] = 0;
 }

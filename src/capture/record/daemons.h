@@ -10,7 +10,8 @@
 struct daemons {
     char self[PATH_MAX]; /* this program */
     char dir[64];        /* their sockets and logs; empty: none */
-    struct child traced, probes, perf;
+    struct child traced, probes, perf, heap;
+    char heap_env[2][PATH_MAX + 32]; /* see daemons_heap_env() */
 };
 
 /* Finds this program. */
@@ -24,6 +25,11 @@ bool daemons_offered(const struct daemons *d, const char *data_source);
 int daemons_start_service(struct daemons *d, const char *relay_addresses, struct error *err);
 int daemons_start_probes(struct daemons *d, struct error *err);
 int daemons_start_perf(struct daemons *d, struct error *err);
+int daemons_start_heap(struct daemons *d, struct error *err);
+
+/* What a program needs in its environment to be sampled by our heapprofd, which is where the library is. Borrowed. */
+enum { DAEMONS_HEAP_ENV = 2 };
+int daemons_heap_env(struct daemons *d, const char **env, struct error *err);
 
 /* Processor time that traced_perf has taken so far, in milliseconds; 0 when it is none of ours. */
 uint64_t daemons_perf_ms(const struct daemons *d);

@@ -1,5 +1,6 @@
 /* The profile applet: samples what the processors run, and shows the functions that they ran most. */
 #include "capture/common/applet.h"
+#include "capture/record/profile_heap.h"
 #include "capture/record/profile_top.h"
 #include "capture/record/record_run.h"
 #include "wire/pb_writer.h"
@@ -11,13 +12,6 @@
 
 enum { DEFAULT_HZ = 99, MAX_HZ = 100000, DEFAULT_ROWS = 20 };
 enum { READ_MS = 50, DWARF_READ_MS = 20, LEAST_PAGES = 256, MOST_PAGES = 4096, RING_TURNS = 8 };
-
-struct profile_flags {
-#define FLAG(field, kind, ...) FLAG_TYPE_##kind field;
-#include "capture/record/profile_flags.def"
-#undef FLAG
-    struct text_list none;
-};
 
 static const struct flag flag_rows[] = {
 #define FLAG(...) FLAG_ROW(struct profile_flags, __VA_ARGS__),
@@ -120,7 +114,7 @@ static int choose(struct record *r, const void *flag_values, struct error *err)
 }
 
 /* What is wrong with the command line, NULL: nothing. */
-static const char *check_flags(const struct profile_flags *f)
+static const char *check_flags(const struct profile_flags *f, bool command)
 {
     for (size_t i = 0; i < f->pids.n; i++) {
         char *end;
@@ -131,19 +125,25 @@ static const char *check_flags(const struct profile_flags *f)
             return "--pid: there is no such process on this machine";
     }
     const char *machines = record_check_machines(&f->machines, f->no_host);
+    const char *heap = profile_heap_check(f, command);
     return machines ? machines
+           : heap   ? heap
            : f->frequency.given && (f->frequency.value < 1 || f->frequency.value > MAX_HZ)
                ? "--frequency: use a number from 1 to 100000"
            : f->rows.given && (f->rows.value < 1 || f->rows.value > 100000) ? "--rows: use a number from 1 to 100000"
                                                                             : NULL;
 }
 
+static unsigned rows_of(const struct profile_flags *f)
+{
+    return f->rows.given ? (unsigned)f->rows.value : DEFAULT_ROWS;
+}
+
 static void show(const struct record *r, const struct profile_flags *f)
 {
     struct profile_counts n = {0};
     struct error err = {0};
-    if (profile_top(r->perfetto.out, f->rows.given ? (unsigned)f->rows.value : DEFAULT_ROWS, f->callers, stdout, &n,
-                    &err)) {
+    if (profile_top(r->perfetto.out, rows_of(f), f->callers, stdout, &n, &err)) {
         fprintf(stderr, "profile: %s\n", err.text);
         return;
     }
@@ -165,7 +165,8 @@ static int run_flags(const struct profile_flags *f, char *const *command)
 {
     static struct record r; /* large: not for the stack */
     r.name = "profile";
-    r.needs = "linux.perf";
+    r.needs = f->heap ? "android.heapprofd" : "linux.perf";
+    r.own = f->heap && command;
     r.perfetto = (struct perfetto_options){.notify_fd = -1,
                                            .until_fd = -1,
                                            .out = f->out ? f->out : "profile.pftrace",
@@ -183,8 +184,10 @@ static int run_flags(const struct profile_flags *f, char *const *command)
     r.remote.binary = f->binary;
     r.remote.always_copy = f->always_copy;
     r.remote.ssh = f->ssh;
-    int rc = record_run(&r, choose, f);
-    if (r.recorded)
+    int rc = record_run(&r, f->heap ? profile_heap_choose : choose, f);
+    if (r.recorded && f->heap)
+        profile_heap_show(&r, f, rows_of(f));
+    else if (r.recorded)
         show(&r, f);
     record_free(&r);
     return rc;
@@ -198,7 +201,7 @@ int profile_main(int argc, char **argv)
         n++;
     char *const *command = n + 1 < argc ? argv + n + 1 : NULL;
     bool good = applet_flags_only("profile", &flags, &f, n, argv);
-    const char *wrong = good ? check_flags(&f) : NULL;
+    const char *wrong = good ? check_flags(&f, command != NULL) : NULL;
     if (good && f.help) {
         applet_help(stdout, "profile", &flags);
         rc = 0;

@@ -118,7 +118,7 @@ static int start_machines(struct record *r, struct error *err)
 
 static void wait_for_producers(struct record *r)
 {
-    unsigned each = 1 + r->remote.perf, want = r->n * each + !r->no_host + r->perf;
+    unsigned each = 1 + r->remote.perf, want = r->n * each + !r->no_host + r->perf + r->heap;
     for (int64_t until = now_ms() + PRODUCERS_TIMEOUT_MS; now_ms() < until && !interrupted;) {
         if (daemons_count_producers(&r->daemons) >= want)
             return;
@@ -157,7 +157,10 @@ static void write_while_recording(Mrd__TraceConfig *config)
 static int record_now(struct record *r, struct error *err)
 {
     Mrd__TraceConfig *config = r->config;
-    int rc = r->command ? workload_start(&r->workload, r->command, err) : 0;
+    const char *env[DAEMONS_HEAP_ENV + 1] = {NULL};
+    int rc = r->command && r->heap && !r->shared ? daemons_heap_env(&r->daemons, env, err) : 0;
+    if (!rc && r->command)
+        rc = workload_start(&r->workload, r->command, env, err);
     if (rc)
         return rc;
     if (r->command) {
@@ -182,6 +185,9 @@ static int record_now(struct record *r, struct error *err)
             fprintf(stderr, "%s: %s: %s; the trace holds what arrived before\n", r->name, r->targets[i],
                     r->remotes[i].why);
     r->nothing = code == EXIT_NOTHING;
+    if (r->heap && !r->shared && child_ended(&r->daemons.heap, NULL))
+        return error_set(err, -MRD_EIO, "heapprofd ended early: what it had not written yet is missing in %s",
+                         r->perfetto.out);
     return code == EXIT_OK || r->nothing ? 0 : error_set(err, -MRD_EIO, "the recording failed");
 }
 
@@ -225,13 +231,21 @@ static int find_binary(struct record *r, struct error *err)
     return 0;
 }
 
-static void find_perf(struct record *r)
+static bool has_source(const struct record *r, const char *name)
 {
     for (size_t i = 0; i < r->config->n_data_sources; i++) {
         const Mrd__DataSourceConfig *c = r->config->data_sources[i]->config;
-        r->remote.perf |= c && c->name && strcmp(c->name, "linux.perf") == 0;
+        if (c && c->name && strcmp(c->name, name) == 0)
+            return true;
     }
+    return false;
+}
+
+static void find_sources(struct record *r)
+{
+    r->remote.perf = has_source(r, "linux.perf");
     r->perf = r->remote.perf && !r->no_host;
+    r->heap = has_source(r, "android.heapprofd") && !r->no_host;
 }
 
 static int prepare(struct record *r, int (*choose)(struct record *r, const void *flags, struct error *err),
@@ -243,13 +257,13 @@ static int prepare(struct record *r, int (*choose)(struct record *r, const void 
     if (!rc)
         rc = find_binary(r, err);
     r->remote.scratch = r->scratch;
-    r->shared = !rc && !r->n && daemons_offered(&r->daemons, r->needs);
+    r->shared = !rc && !r->n && !r->own && daemons_offered(&r->daemons, r->needs);
     if (!rc)
         rc = choose(r, flags, err);
     if (!rc)
         rc = perfetto_load_config(&r->perfetto, &r->config, err);
     if (!rc)
-        find_perf(r);
+        find_sources(r);
     return rc;
 }
 
@@ -265,6 +279,8 @@ static int start(struct record *r, struct error *err)
         rc = daemons_start_probes(&r->daemons, err);
     if (!rc && r->perf)
         rc = daemons_start_perf(&r->daemons, err);
+    if (!rc && r->heap)
+        rc = daemons_start_heap(&r->daemons, err);
     if (!rc)
         rc = start_machines(r, err);
     if (!rc)

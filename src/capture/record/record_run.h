@@ -13,12 +13,14 @@ struct record {
     const char *needs;        /* the data source that a running service must offer to be used */
     Mrd__TraceConfig *config; /* what every machine records */
     bool perf;                /* the config has linux.perf: traced_perf is needed */
+    bool heap;                /* it has android.heapprofd: heapprofd is needed, and the command loads its library */
     uint64_t perf_ms;         /* processor time that our own traced_perf took */
     struct perfetto_options perfetto;
     struct remote_options remote;
     const char *const *targets;
     unsigned n;
     bool no_host, direct;
+    bool own;             /* a service of its own does it, whatever runs here */
     bool shared;          /* a service that runs here anyway does it */
     bool timed;           /* the user has said how long */
     char *const *command; /* NULL: none */

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -24,18 +25,20 @@ static void on_term(int signum)
         kill(command, signum);
 }
 
-static void run_command(char *const *argv)
+static void run_command(char *const *argv, const char *const *env)
 {
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     signal(SIGPIPE, SIG_DFL);
+    for (; *env; env++)
+        putenv((char *)(uintptr_t)*env);
     execvp(argv[0], argv);
     fprintf(stderr, "record: %s: %s\n", argv[0], strerror(errno));
     _exit(CANNOT_RUN);
 }
 
 /* Never returns. Ctrl-C reaches the command itself, which may take its time to end. */
-static void supervise(int go, int end, char *const *argv)
+static void supervise(int go, int end, char *const *argv, const char *const *env)
 {
     struct pollfd p = {.fd = go, .events = POLLIN};
     char started = 0;
@@ -50,7 +53,7 @@ static void supervise(int go, int end, char *const *argv)
         _exit(0); /* the recording did not start */
     command = fork();
     if (command == 0)
-        run_command(argv);
+        run_command(argv, env);
     while (command > 0 && waitpid(command, &status, 0) < 0 && errno == EINTR)
         ;
     int32_t exit_status = command < 0           ? CANNOT_RUN
@@ -60,7 +63,7 @@ static void supervise(int go, int end, char *const *argv)
     _exit(write(end, &exit_status, sizeof exit_status) == sizeof exit_status ? 0 : 1);
 }
 
-int workload_start(struct workload *w, char *const *argv, struct error *err)
+int workload_start(struct workload *w, char *const *argv, const char *const *env, struct error *err)
 {
     int go[2], end[2];
     *w = (struct workload){.go = -1, .end = -1};
@@ -76,7 +79,7 @@ int workload_start(struct workload *w, char *const *argv, struct error *err)
     if (pid == 0) {
         close(go[1]);
         close(end[0]);
-        supervise(go[0], end[1], argv);
+        supervise(go[0], end[1], argv, env);
     }
     close(go[0]);
     close(end[1]);

@@ -14,7 +14,8 @@ struct workload {
     int end;          /* readable when the command has ended */
 };
 
-int workload_start(struct workload *w, char *const *argv, struct error *err);
+/* `env`: more for its environment, NULL-terminated. */
+int workload_start(struct workload *w, char *const *argv, const char *const *env, struct error *err);
 
 /* Waits for its end, or ends it (`stop`). False: it was not run or did not tell; else *status as a shell has it: its
  * exit status, or 128 and the signal that ended it. */

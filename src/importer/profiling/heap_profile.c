@@ -124,6 +124,9 @@ static void count_dump(struct packet *p, const struct dump *d)
         stats_set_idx(stats, p->m->id, STAT_heapprofd_sampling_interval_adjusted, pid,
                       (int64_t)(d->interval - d->wanted_interval));
     stats_set_idx(stats, p->m->id, STAT_heapprofd_last_profile_timestamp, pid, p->ts);
+    struct pb_field lost;
+    if (pb_find(d->stats, PROFILE_PACKET_PROCESS_STATS_SAMPLES_LOST, &lost)) /* ours */
+        stats_add_idx(stats, p->m->id, STAT_heapprofd_samples_lost, pid, pb_i64(&lost));
     for (size_t i = 0; i < sizeof process_stats / sizeof *process_stats; i++) {
         struct pb_field f;
         bool told = pb_find(d->stats, process_stats[i].field, &f);

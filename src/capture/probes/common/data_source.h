@@ -15,6 +15,7 @@
 struct ftrace_source;
 struct metatrace;
 struct perf_shared;
+struct heap_hub;
 
 struct probes_host {
     uv_loop_t *loop;
@@ -28,6 +29,7 @@ struct probes_host {
     void *ctx;
     struct ftrace_source *ftrace; /* what all ftrace sessions share */
     struct perf_shared *perf;     /* what all sessions of linux.perf share */
+    struct heap_hub *heap;        /* the processes that android.heapprofd may sample */
     struct metatrace *metatrace;  /* may be NULL */
     const char *sysroot;          /* in front of /proc and /sys in sys_stats, system_info and sysfs_power; NULL: "" */
 };
