@@ -341,6 +341,19 @@ class Perf(PerfCase):
         self.assertEqual(out, "")
         self.assertIn("nothing of what was to be sampled ran on a processor; --off-cpu", err)
 
+    @unittest.skipIf(TRACEPOINTS, "tracefs is mounted")
+    def test_waits_that_cannot_be_recorded_are_no_success(self):
+        """The processor time is there all the same. With a command that fails, too."""
+        self.traced.terminate()
+        self.traced.wait()
+        for command in ("true", "false"):
+            trace = self.dir / "waits.pftrace"
+            _, err = self.run_profile("--off-cpu", "-F", 99, "-o", trace, "--", "sh", "-c", f"sleep 0.3; {command}", code=1)
+            self.assertIn("tracefs is not mounted", err)
+            self.assertIn("why threads wait was not recorded: see above", err)
+            self.assertGreater(int(self.query(trace, "select count(*) from perf_sample")[0][0]), 0)
+        self.run_profile("-F", 99, "-o", trace, "--", "sleep", 0.3)
+
     @unittest.skipUnless(TRACEPOINTS, "needs a mounted tracefs")
     def test_profile_without_daemons(self):
         """It starts its own; off-cpu samples are no time, and not in the table."""

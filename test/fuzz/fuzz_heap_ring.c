@@ -49,7 +49,7 @@ static void read_ring(struct heap_session *s, struct heap_peer *p, bool ended)
             __builtin_trap();
         kept += x->allocated - x->freed;
     }
-    if (kept != p->profile.book.kept || p->ring.at - p->profile.broken > UINT64_C(1) << 40)
+    if (kept != p->profile.book.kept || (!p->profile.broken && heap_reader_waiting(&p->ring) > p->ring.bytes))
         __builtin_trap();
     heap_packets_dump(&s->packets, p, HEAP_DUMP_NOW);
 }

@@ -299,7 +299,7 @@ Suite *heap_suite(void)
 {
     Suite *s = suite_create("heap");
     TCase *t = tcase_create("heap");
-    tcase_set_timeout(t, 60);
+    tcase_set_timeout(t, 240);
     tcase_add_test(t, logarithms_are_right);
     tcase_add_test(t, gaps_have_their_mean);
     tcase_add_test(t, books_add_up);

@@ -57,7 +57,8 @@ static bool make_control(struct heap_peer *p)
 /* The process has waited for it, and runs on: who samples it does so already. */
 static void send_first(struct heap_peer *p)
 {
-    send_fds(p->socket, p->first, p->first[1] >= 0 ? 2 : 1, p->ring.bytes);
+    if (!send_fds(p->socket, p->first, p->first[1] >= 0 ? 2 : 1, p->ring.bytes))
+        p->profile.lost++; /* it did not wait as long */
     for (size_t i = 0; i < HEAP_HELLO_FDS; i++) {
         if (p->first[i] >= 0)
             close(p->first[i]);
@@ -99,6 +100,10 @@ static int give_ring(struct heap_hub *h, struct heap_peer *p, uint64_t bytes, st
     if (!send_fds(p->socket, &fd, 1, bytes))
         rc = error_set(err, -MRD_EIO, "process %d takes no ring", p->pid);
     close(fd);
+    if (rc) {
+        h->ring_bytes -= bytes;
+        heap_reader_close(&p->ring);
+    }
     return rc;
 }
 
@@ -222,26 +227,32 @@ static bool is_alive(const struct heap_peer *p)
     return perf_process_began(p->pid) == p->began;
 }
 
-/* What it says is nothing that we wait for. True: it has closed its end. */
-static bool hangs_up(int socket)
+/* True: it has closed its end. The one thing that it says is that it cannot map what it was given. */
+static bool hangs_up(struct heap_peer *p)
 {
-    char junk[256];
-    ssize_t n = recv(socket, junk, sizeof junk, MSG_DONTWAIT);
+    char word[256];
+    ssize_t n = recv(p->socket, word, sizeof word, MSG_DONTWAIT);
+    if (n > 0)
+        p->profile.lost++;
     return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
-static void on_watch(uv_timer_t *timer)
+void heap_hub_look(struct heap_hub *h)
 {
-    struct heap_hub *h = timer->data;
     for (size_t i = h->peers.n; i-- > 0;) {
         struct heap_peer *p = h->peers.p[i];
-        if (p->socket >= 0 && hangs_up(p->socket)) {
+        if (p->socket >= 0 && hangs_up(p)) {
             close(p->socket);
             p->socket = -1;
         }
         if (p->socket < 0 && !is_alive(p))
             remove_peer(h, p, NULL);
     }
+}
+
+static void on_watch(uv_timer_t *timer)
+{
+    heap_hub_look(timer->data);
 }
 
 /* ---- life ---- */

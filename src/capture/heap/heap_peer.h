@@ -72,6 +72,9 @@ int heap_hub_start(struct heap_hub *h, uv_loop_t *loop, struct error *err);
 void heap_hub_stop(struct heap_hub *h); /* its handles; then the loop turns once more */
 void heap_hub_close(struct heap_hub *h);
 
+/* Looks for processes that have ended; it does so by itself ten times a second. */
+void heap_hub_look(struct heap_hub *h);
+
 bool heap_hub_add_user(struct heap_hub *h, struct heap_user *u);
 void heap_hub_remove_user(struct heap_hub *h, struct heap_user *u);
 

@@ -12,7 +12,11 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-enum { READ_MS = 10, BUSY_MS = 1, GUARD_MS = 1000, AT_ONCE_NS = 20000000, LAST_WORDS_MS = 2000, FILES_MS = 20 };
+enum { READ_MS = 10, BUSY_MS = 1, GUARD_MS = 1000, AT_ONCE_NS = 20000000, FILES_MS = 20 };
+
+/* What ends is read to its end, but for so long at most: another program waits, or the service. */
+#define LAST_OF_ONE_NS INT64_C(1000000000)
+#define LAST_OF_ALL_NS INT64_C(3000000000)
 
 struct heap_source {
     struct heap_user user; /* first: the hub calls with it */
@@ -96,9 +100,8 @@ static void came(struct heap_user *u, struct heap_peer *p)
 }
 
 /* Everything that is there, as long as that takes no longer than it may. */
-static void read_all(struct heap_source *s, struct heap_peer *p, bool ended)
+static void read_all(struct heap_source *s, struct heap_peer *p, bool ended, int64_t until)
 {
-    int64_t until = now_ns() + LAST_WORDS_MS * INT64_C(1000000);
     bool waits = true;
     while (!heap_session_read(&s->session, p, ended, !waits, now_ms(), until) && now_ns() < until) {
         perf_files_collect(&s->host->perf->files, now_ms(), FILES_MS);
@@ -111,7 +114,7 @@ static void read_all(struct heap_source *s, struct heap_peer *p, bool ended)
 static void left(struct heap_user *u, struct heap_peer *p, struct heap_peer *next)
 {
     struct heap_source *s = (struct heap_source *)u;
-    read_all(s, p, true);
+    read_all(s, p, true, now_ns() + LAST_OF_ONE_NS);
     p->user = NULL;
     if (next && !s->ended && in_scope(s, next)) {
         heap_book_free_all(&p->profile.book);
@@ -127,6 +130,8 @@ static void left(struct heap_user *u, struct heap_peer *p, struct heap_peer *nex
 
 static void detach_all(struct heap_source *s, enum heap_dump why)
 {
+    int64_t until = now_ns() + LAST_OF_ALL_NS;
+    heap_hub_look(s->hub); /* who has ended says so */
     for (size_t i = 0; i < s->hub->peers.n; i++)
         if (s->hub->peers.p[i]->user == &s->user)
             heap_peer_stop(s->hub->peers.p[i]);
@@ -134,7 +139,7 @@ static void detach_all(struct heap_source *s, enum heap_dump why)
         struct heap_peer *p = s->hub->peers.p[i];
         if (p->user != &s->user)
             continue;
-        read_all(s, p, false);
+        read_all(s, p, false, until);
         heap_packets_dump(&s->session.packets, p, why);
         heap_book_close(&p->profile.book);
         p->user = NULL;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+enum { OFF_CPU_EVENTS = 2 }; /* sched_switch and sched_waking */
 enum { DEFAULT_HZ = 99, MAX_HZ = 100000, DEFAULT_ROWS = 20 };
 enum { READ_MS = 50, DWARF_READ_MS = 20, LEAST_PAGES = 256, MOST_PAGES = 4096, RING_TURNS = 8 };
 
@@ -139,13 +140,14 @@ static unsigned rows_of(const struct profile_flags *f)
     return f->rows.given ? (unsigned)f->rows.value : DEFAULT_ROWS;
 }
 
-static void show(const struct record *r, const struct profile_flags *f)
+/* Shows the table; false: what was asked for is not all there. */
+static bool show(const struct record *r, const struct profile_flags *f)
 {
     struct profile_counts n = {0};
     struct error err = {0};
     if (profile_top(r->perfetto.out, rows_of(f), f->callers, stdout, &n, &err)) {
         fprintf(stderr, "profile: %s\n", err.text);
-        return;
+        return false;
     }
     fflush(stdout);
     fprintf(stderr,
@@ -158,7 +160,12 @@ static void show(const struct record *r, const struct profile_flags *f)
     if (!r->shared && !r->no_host)
         fprintf(stderr, "profile: overhead: traced_perf used %llu ms of processor time\n",
                 (unsigned long long)r->perf_ms);
+    bool whole = !f->off_cpu || n.events >= OFF_CPU_EVENTS * ((uint64_t)r->n + !r->no_host);
+    if (!whole)
+        fprintf(stderr, "profile: why threads wait was not recorded%s: see above\n",
+                r->n ? ", not on all machines" : "");
     fprintf(stderr, "profile: the trace is in %s: tp_shell %s\n", r->perfetto.out, r->perfetto.out);
+    return whole;
 }
 
 static int run_flags(const struct profile_flags *f, char *const *command)
@@ -187,8 +194,8 @@ static int run_flags(const struct profile_flags *f, char *const *command)
     int rc = record_run(&r, f->heap ? profile_heap_choose : choose, f);
     if (r.recorded && f->heap)
         profile_heap_show(&r, f, rows_of(f));
-    else if (r.recorded)
-        show(&r, f);
+    else if (r.recorded && !show(&r, f))
+        rc = EXIT_FAILED;
     record_free(&r);
     return rc;
 }

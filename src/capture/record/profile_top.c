@@ -112,6 +112,7 @@ int profile_top(const char *path, unsigned rows, bool callers, FILE *to, struct 
     if (!rc) {
         print(&t, rows, callers, to);
         *counts = t.counts;
+        counts->events = t.of_events.n;
     }
     packet_file_close(&file);
     u64map_free(&t.of_events);

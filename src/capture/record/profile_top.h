@@ -13,6 +13,7 @@ struct profile_counts {
     uint64_t idle;
     uint64_t skipped; /* their stacks could not be taken */
     uint64_t lost;    /* by the kernel */
+    uint64_t events;  /* tracepoints that were sampled, of each machine */
 };
 
 /* Reads the trace and writes up to `rows` functions, those with the most samples first. `callers`: also how many

@@ -159,6 +159,8 @@ static void map_ring(struct heap_state *s, const struct heap_hello *hello, int f
         own.header = header;
         atomic_store_explicit(&s->ring, header, memory_order_release);
     }
+    if (!s->ring) /* no memory, or no room for it: that is all that is said */
+        send(s->socket, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
     atomic_store(&s->ring_link, s->ring ? HEAP_LINKED : HEAP_GIVEN_UP);
 }
 
