@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SERVICE_TIMEOUT_MS = 10000, ANSWER_TIMEOUT_MS = 2000 };
+enum { SERVICE_TIMEOUT_MS = 10000, ANSWER_TIMEOUT_MS = 2000, STOP_TIMEOUT_MS = 5000 };
 
 int daemons_init(struct daemons *d, struct error *err)
 {
@@ -105,6 +105,16 @@ int daemons_start_heap(struct daemons *d, struct error *err)
                                 .env = (const char *[]){producer, NULL},
                                 .log = log},
         err);
+}
+
+bool daemons_end_heap(struct daemons *d)
+{
+    int status = -1;
+    if (d->heap.pid)
+        kill(d->heap.pid, SIGTERM);
+    for (unsigned ms = 0; !child_ended(&d->heap, &status) && ms < STOP_TIMEOUT_MS; ms += 10)
+        usleep(10000);
+    return status == 0;
 }
 
 int daemons_heap_env(struct daemons *d, const char **env, struct error *err)

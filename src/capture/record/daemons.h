@@ -27,6 +27,9 @@ int daemons_start_probes(struct daemons *d, struct error *err);
 int daemons_start_perf(struct daemons *d, struct error *err);
 int daemons_start_heap(struct daemons *d, struct error *err);
 
+/* Ends heapprofd. False: it had ended before, or was killed. */
+bool daemons_end_heap(struct daemons *d);
+
 /* What a program needs in its environment to be sampled by our heapprofd, which is where the library is. Borrowed. */
 enum { DAEMONS_HEAP_ENV = 2 };
 int daemons_heap_env(struct daemons *d, const char **env, struct error *err);

@@ -185,7 +185,7 @@ static int record_now(struct record *r, struct error *err)
             fprintf(stderr, "%s: %s: %s; the trace holds what arrived before\n", r->name, r->targets[i],
                     r->remotes[i].why);
     r->nothing = code == EXIT_NOTHING;
-    if (r->heap && !r->shared && child_ended(&r->daemons.heap, NULL))
+    if (r->heap && !r->shared && !daemons_end_heap(&r->daemons))
         return error_set(err, -MRD_EIO, "heapprofd ended early: what it had not written yet is missing in %s",
                          r->perfetto.out);
     return code == EXIT_OK || r->nothing ? 0 : error_set(err, -MRD_EIO, "the recording failed");
