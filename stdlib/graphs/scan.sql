@@ -9,8 +9,8 @@ RETURNS Expr AS __intrinsic_table_ptr_bind($x, __intrinsic_stringify!($y));
 CREATE PERFETTO MACRO _graph_scan_select(x ColumnName, y ColumnName)
 RETURNS _ProjectionFragment AS $x AS $y;
 
--- Begins with the rows of init_table and follows the edges: a node's rows go through the step when all nodes before it are
--- done, and what the step gives goes on to the nodes behind. Gives id and the columns.
+-- Begins with the rows of init_table, which are results as they are, and follows the edges: what comes to the nodes behind
+-- goes through the step, and what that gives goes on. Gives id and the columns.
 CREATE PERFETTO MACRO _graph_scan(
   -- Edges: source_node_id, dest_node_id.
   graph_table TableOrSubquery,

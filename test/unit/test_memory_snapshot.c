@@ -70,7 +70,7 @@ START_TEST(parts_add_up)
     check_part("malloc", 8, 5, 5);
     check_part("blink", 7, 8, 8);
     check_part("blink/deep/leaf", 7, 8, 8);
-    check_part("empty", 7, 0, 0);
+    check_part("empty", 7, COL_NULL, COL_NULL);
     check_part("a", 7, 50, 50); /* more than it says */
     ck_assert_int_eq(GET(memory_snapshot_node, parent_node_id, part("malloc/used", 7)), part("malloc", 7));
     ck_assert_int_eq(GET(memory_snapshot_node, parent_node_id, part("malloc", 7)), COL_NULL);

@@ -542,7 +542,19 @@ static const struct {
     {"SELECT id, v FROM _graph_scan!((SELECT 1 AS source_node_id, 2 AS dest_node_id UNION ALL SELECT 2, 3), (SELECT 1 "
      "AS id, 10 "
      "AS v), (v), (SELECT id, v + 1 AS v FROM $table)) ORDER BY id",
-     "1,11;2,12;3,13"},
+     "1,10;2,11;3,12"},
+    {"SELECT id, v FROM _graph_scan!((SELECT 1 AS source_node_id, 2 AS dest_node_id WHERE 0), (SELECT 1 AS id, 10 AS "
+     "v), (v), (SELECT id, v + 1 AS v FROM $table))",
+     "1,10"},
+    {"SELECT id, v FROM _graph_scan!((SELECT 1 AS source_node_id, 2 AS dest_node_id UNION ALL SELECT 1, 3 UNION ALL "
+     "SELECT 2, 3), (SELECT 1 AS id, 10 AS v), (v), (SELECT id, v + 1 AS v FROM $table))",
+     "1,10;2,11;3,11;3,12"},
+    {"SELECT id, v FROM _graph_scan!((SELECT 1 AS source_node_id, 2 AS dest_node_id UNION ALL SELECT 2, 1), (SELECT 1 "
+     "AS id, 10 AS v), (v), (SELECT id, v + 1 AS v FROM $table))",
+     "1,10"},
+    {"SELECT id, v FROM _graph_aggregating_scan!((SELECT 1 AS source_node_id, 2 AS dest_node_id WHERE 0), (SELECT 1 AS "
+     "id, 10 AS v UNION ALL SELECT 7, 1), (v), (SELECT id, sum(v) AS v FROM $table GROUP BY id)) ORDER BY id",
+     "1,10;7,1"},
     {"SELECT id, v FROM _graph_aggregating_scan!((SELECT 1 AS source_node_id, 3 AS dest_node_id UNION ALL SELECT 2, "
      "3), (SELECT "
      "1 AS id, 10 AS v UNION ALL SELECT 2, 5 UNION ALL SELECT 3, 1), (v), (SELECT id, sum(v) AS v FROM $table GROUP BY "

@@ -35,6 +35,16 @@ static const struct rule rules[] = {
      "'parse_trace_duration_ns', 'track_event_parser_errors') UNION ALL SELECT 'others', count(), 0 FROM stats WHERE "
      "(machine_id IS NULL) <> (trace_id IS NULL)",
      "guess_trace_type_duration_ns,-,-;parse_trace_duration_ns,-,-;track_event_parser_errors,0,0;others,0,0"},
+    {"call trees of samples that are one frame deep",
+     CLOCKS PROCESSES
+     "1{8:10 10:3 13:1 12{17{1:1 2'l'} 5{1:1 2'main'} 5{1:2 2'fn'} 19{1:1 7:1} 6{1:1 2:1 3:1 4:1} 6{1:2 "
+     "2:2 3:1 4:2} 7{1:1 2:1} 7{1:2 2:2}}} 1{8:100 10:3 66{1:0 2:100 3:101 4:1}} 1{8:200 10:3 66{1:0 "
+     "2:100 3:101 4:2}} 1{8:300 10:3 66{1:0 2:100 3:101 4:2}}",
+     "INCLUDE PERFETTO MODULE linux.perf.samples; INCLUDE PERFETTO MODULE stacks.cpu_profiling; SELECT name, "
+     "self_count, "
+     "cumulative_count FROM linux_perf_samples_summary_tree UNION ALL SELECT name, self_count, cumulative_count FROM "
+     "cpu_profiling_summary_tree",
+     "main,1,1;fn,2,2;main,1,1;fn,2,2"},
     {"columns that are never NULL, as tables declare them", "",
      "SELECT table_name, name FROM (SELECT * FROM perfetto_table_info('__intrinsic_memory_snapshot_node') UNION ALL "
      "SELECT * FROM perfetto_table_info('__intrinsic_chrome_raw') UNION ALL SELECT * FROM "

@@ -248,8 +248,8 @@ static void insert_parts(struct memory_graph *g, uint32_t root, uint32_t process
                                                .parent_node_id =
                                                    n->parent == root ? COL_NULL : (int64_t)g->nodes.p[n->parent].row,
                                                .path = n->path,
-                                               .size = n->has_size ? (int64_t)n->size : 0,
-                                               .effective_size = n->has_size ? (int64_t)n->effective_size : 0,
+                                               .size = n->has_size ? (int64_t)n->size : COL_NULL,
+                                               .effective_size = n->has_size ? (int64_t)n->effective_size : COL_NULL,
                                                .arg_set_id = entries_of(g->m, &n->entries)};
         n->row = memory_snapshot_node_insert(st, &row);
         uint32_t next = n->first_child;

@@ -1,10 +1,10 @@
 /* __intrinsic_graph_scan(graph, start rows, step, '(columns)') and __intrinsic_graph_aggregating_scan(…): values
  * carried along the edges of a graph without cycles.
  *
- * Nodes are visited in layers: a node's layer comes when all nodes before it are done. `step` is a SELECT over $table
- * (id and the columns), run once a layer; each row that it gives is a result, and goes to the node's successors as
- * their input. A scan begins with the start rows only; an aggregating scan gives each node the start row of its own as
- * well, and waits for all inputs of a node (so does the scan). */
+ * `step` is a SELECT over $table (id and the columns), run once a round; each row that it gives is a result, and goes
+ * to the node's successors as their input. A scan's start rows are results as they are; its rounds go from one edge to
+ * the next. An aggregating scan gives each node the start row of its own, and its rounds are layers: a node's comes
+ * when all nodes before it are done. */
 #include "sql/operators/rows.h"
 #include "sql/operators/values.h"
 
@@ -18,6 +18,7 @@ struct scan {
     char names[MAX_COLUMNS + 1][64]; /* [0] is id */
     uint32_t n;                      /* columns, id included */
     uint32_t *layer;                 /* [node] longest path to it */
+    bool aggregates;
     struct error *err;
 };
 
@@ -85,10 +86,10 @@ static char *step_sql(const struct scan *s, const char *step)
     return sqlite3_str_finish(sql);
 }
 
-/* A row of values kept between layers. */
+/* A row of values kept between rounds. */
 struct kept_row {
-    uint32_t layer;
-    uint32_t next; /* of the same layer + 1 */
+    uint32_t round;
+    uint32_t next; /* of the same round + 1 */
     int64_t id;
     sqlite3_value *values[MAX_COLUMNS];
 };
@@ -96,7 +97,7 @@ struct kept_row {
 struct kept_rows {
     struct kept_row *p;
     size_t n, cap;
-    uint32_t *first, *last; /* [layer] row + 1, in the order they came */
+    uint32_t *first, *last; /* [round] row + 1, in the order they came */
 };
 
 /* Copies the columns of the row that `stmt` is on, but for the first. */
@@ -110,8 +111,8 @@ static bool keep(struct kept_rows *k, struct kept_row r, sqlite3_stmt *stmt, uin
             sqlite3_value_free(r.values[c - 1]);
         return false;
     }
-    uint32_t *link = k->last[r.layer] ? &k->p[k->last[r.layer] - 1].next : &k->first[r.layer];
-    *link = k->last[r.layer] = (uint32_t)k->n;
+    uint32_t *link = k->last[r.round] ? &k->p[k->last[r.round] - 1].next : &k->first[r.round];
+    *link = k->last[r.round] = (uint32_t)k->n;
     return true;
 }
 
@@ -130,26 +131,6 @@ static uint32_t layer_of(const struct scan *s, int64_t id)
     return node ? s->layer[*node] : 0;
 }
 
-/* The start rows, read through SQL so that every type is kept. */
-static int load_start(struct scan *s, sqlite3_value *start, struct kept_rows *rows)
-{
-    char *sql = step_sql(s, "SELECT * FROM $table");
-    sqlite3_stmt *stmt = NULL;
-    int rc = sql ? sqlite3_prepare_v2(engine_db(s->e), sql, -1, &stmt, NULL) : SQLITE_NOMEM;
-    sqlite3_free(sql);
-    struct runtime_table *t = value_table(start);
-    if (rc == SQLITE_OK && t)
-        sqlite3_bind_pointer(stmt, 1, t, RUNTIME_TABLE_POINTER, NULL);
-    while (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-        struct kept_row r = {.id = sqlite3_column_int64(stmt, 0)};
-        r.layer = layer_of(s, r.id);
-        rc = keep(rows, r, stmt, s->n) ? SQLITE_OK : SQLITE_NOMEM;
-    }
-    int code = rc == SQLITE_OK || rc == SQLITE_DONE ? 0 : engine_sqlite_error(s->e, rc, s->err);
-    sqlite3_finalize(stmt);
-    return code;
-}
-
 static int open_builder(struct scan *s, struct table_builder *b)
 {
     const char *names[MAX_COLUMNS + 1];
@@ -160,8 +141,59 @@ static int open_builder(struct scan *s, struct table_builder *b)
     return rc;
 }
 
-/* The rows of one layer as a table; NULL when it has none. */
-static int layer_table(struct scan *s, struct kept_rows *rows, uint32_t layer, struct runtime_table **out)
+/* The row that `stmt` is on is a result. */
+static int emit(const struct scan *s, sqlite3_stmt *stmt, struct table_builder *out)
+{
+    int rc = table_builder_int(out, 0, sqlite3_column_int64(stmt, 0), s->err);
+    for (uint32_t c = 1; c < s->n && rc == 0; c++)
+        rc = table_builder_value(out, c, sqlite3_column_value(stmt, (int)c), s->err);
+    return rc ? rc : table_builder_commit(out, s->err);
+}
+
+/* It goes to the nodes behind: in a scan in `round`, else when their layer comes. */
+static int pass_on(const struct scan *s, sqlite3_stmt *stmt, uint32_t round, struct kept_rows *rows)
+{
+    const struct graph_value *g = s->g;
+    const uint64_t *node = u64map_get(&g->index, (uint64_t)sqlite3_column_int64(stmt, 0));
+    for (uint32_t e = node ? g->first[*node] : 0; node && e < g->first[*node + 1]; e++) {
+        uint32_t to = g->edges[e], layer = s->layer[to];
+        if (s->aggregates ? layer < round : layer <= s->layer[*node])
+            continue; /* on a cycle */
+        struct kept_row r = {.id = g->ids[to], .round = s->aggregates ? layer : round};
+        if (!keep(rows, r, stmt, s->n))
+            return -MRD_ENOMEM;
+    }
+    return 0;
+}
+
+/* The start rows, read through SQL so that every type is kept. */
+static int load_start(struct scan *s, sqlite3_value *start, struct kept_rows *rows, struct table_builder *out)
+{
+    char *sql = step_sql(s, "SELECT * FROM $table");
+    sqlite3_stmt *stmt = NULL;
+    int rc = sql ? sqlite3_prepare_v2(engine_db(s->e), sql, -1, &stmt, NULL) : SQLITE_NOMEM, code = 0;
+    sqlite3_free(sql);
+    struct runtime_table *t = value_table(start);
+    if (rc == SQLITE_OK && t)
+        sqlite3_bind_pointer(stmt, 1, t, RUNTIME_TABLE_POINTER, NULL);
+    while (rc == SQLITE_OK && code == 0 && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+        struct kept_row r = {.id = sqlite3_column_int64(stmt, 0)};
+        rc = SQLITE_OK;
+        if (s->aggregates) {
+            r.round = layer_of(s, r.id);
+            rc = keep(rows, r, stmt, s->n) ? SQLITE_OK : SQLITE_NOMEM;
+        } else if ((code = emit(s, stmt, out)) == 0) {
+            code = pass_on(s, stmt, 0, rows);
+        }
+    }
+    if (code == 0 && rc != SQLITE_OK && rc != SQLITE_DONE)
+        code = engine_sqlite_error(s->e, rc, s->err);
+    sqlite3_finalize(stmt);
+    return code;
+}
+
+/* The rows of one round as a table; NULL when it has none. */
+static int round_table(struct scan *s, struct kept_rows *rows, uint32_t round, struct runtime_table **out)
 {
     struct table_builder b;
     bool any = false;
@@ -169,7 +201,7 @@ static int layer_table(struct scan *s, struct kept_rows *rows, uint32_t layer, s
     int rc = open_builder(s, &b);
     if (rc)
         return rc;
-    for (uint32_t next = rows->first[layer]; next && rc == 0; next = rows->p[next - 1].next) {
+    for (uint32_t next = rows->first[round]; next && rc == 0; next = rows->p[next - 1].next) {
         const struct kept_row *r = &rows->p[next - 1];
         any = true;
         rc = table_builder_int(&b, 0, r->id, s->err);
@@ -185,45 +217,31 @@ static int layer_table(struct scan *s, struct kept_rows *rows, uint32_t layer, s
     return table_builder_finish(&b, out, s->err);
 }
 
-/* Runs the step over one layer: its rows are results, and inputs of the nodes behind. */
-static int run_layer(struct scan *s, sqlite3_stmt *stmt, struct runtime_table *t, uint32_t layer,
+/* Runs the step over one round: its rows are results, and inputs of the nodes behind. */
+static int run_round(struct scan *s, sqlite3_stmt *stmt, struct runtime_table *t, uint32_t round,
                      struct kept_rows *rows, struct table_builder *out)
 {
     int rc = 0, got;
     sqlite3_reset(stmt);
     sqlite3_bind_pointer(stmt, 1, t, RUNTIME_TABLE_POINTER, NULL);
-    while (rc == 0 && (got = engine_step(s->e, stmt, s->err)) != 0) {
-        if (got < 0)
-            return got;
-        int64_t id = sqlite3_column_int64(stmt, 0);
-        rc = table_builder_int(out, 0, id, s->err);
-        for (uint32_t c = 1; c < s->n && rc == 0; c++)
-            rc = table_builder_value(out, c, sqlite3_column_value(stmt, (int)c), s->err);
-        if (rc == 0)
-            rc = table_builder_commit(out, s->err);
-        const uint64_t *node = u64map_get(&s->g->index, (uint64_t)id);
-        for (uint32_t e = node ? s->g->first[*node] : 0; node && rc == 0 && e < s->g->first[*node + 1]; e++) {
-            struct kept_row r = {.id = s->g->ids[s->g->edges[e]], .layer = s->layer[s->g->edges[e]]};
-            if (r.layer <= layer)
-                continue; /* on a cycle */
-            if (!keep(rows, r, stmt, s->n))
-                rc = -MRD_ENOMEM;
-        }
-    }
+    while (rc == 0 && (got = engine_step(s->e, stmt, s->err)) != 0)
+        rc = got < 0 ? got : (rc = emit(s, stmt, out)) ? rc : pass_on(s, stmt, round + 1, rows);
     return rc;
 }
 
-static void scan(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+static void run(sqlite3_context *ctx, sqlite3_value **argv, bool aggregates)
 {
+    static const struct graph_value no_edges;
     struct error err = {0};
-    struct scan s = {.e = function_engine(ctx), .g = value_graph(argv[0]), .err = &err};
+    struct scan s = {.e = function_engine(ctx), .g = value_graph(argv[0]), .aggregates = aggregates, .err = &err};
     struct kept_rows rows = {0};
     struct table_builder out;
     sqlite3_stmt *stmt = NULL;
-    (void)argc;
     const char *step = (const char *)sqlite3_value_text(argv[2]);
-    if (!s.g || !value_table(argv[1]) || !step)
-        return; /* no edges or no start: no rows */
+    if (!value_table(argv[1]) || !step)
+        return; /* no start: no rows */
+    if (!s.g)
+        s.g = &no_edges;
     parse_columns(&s, (const char *)sqlite3_value_text(argv[3]));
     uint32_t last = 0;
     int rc = find_layers(&s) ? 0 : -MRD_ENOMEM;
@@ -233,8 +251,6 @@ static void scan(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     rows.last = rows.first ? rows.first + last + 1 : NULL;
     if (rc == 0 && !rows.first)
         rc = -MRD_ENOMEM;
-    if (rc == 0)
-        rc = load_start(&s, argv[1], &rows);
     char *sql = rc == 0 ? step_sql(&s, step) : NULL;
     if (sql)
         rc = engine_prepare(s.e, slice_str(sql), &stmt, NULL, &err);
@@ -242,15 +258,17 @@ static void scan(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     if (rc == 0 && sqlite3_column_count(stmt) != (int)s.n)
         rc = error_set(&err, -MRD_ESQL, "GRAPH_SCAN: the step must give id and the %u columns of the scan", s.n - 1);
     bool open = rc == 0 && (rc = open_builder(&s, &out)) == 0;
-    for (uint32_t layer = 0; layer <= last && rc == 0; layer++) {
+    if (open)
+        rc = load_start(&s, argv[1], &rows, &out);
+    for (uint32_t round = 0; round <= last && rc == 0; round++) {
         struct runtime_table *t;
         if (stop_asked(engine_stop(s.e)))
             rc = -MRD_ECANCELLED;
         t = NULL;
         if (rc == 0)
-            rc = layer_table(&s, &rows, layer, &t);
+            rc = round_table(&s, &rows, round, &t);
         if (rc == 0 && t)
-            rc = run_layer(&s, stmt, t, layer, &rows, &out);
+            rc = run_round(&s, stmt, t, round, &rows, &out);
         sqlite3_reset(stmt);
         runtime_table_unref(t);
     }
@@ -265,9 +283,21 @@ static void scan(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     mem_free(s.layer);
 }
 
+static void scan(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    (void)argc;
+    run(ctx, argv, false);
+}
+
+static void aggregating_scan(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    (void)argc;
+    run(ctx, argv, true);
+}
+
 static const struct engine_function rows[] = {
     {.name = "__intrinsic_graph_scan", .n_args = 4, .takes = "pptt", .scalar = scan},
-    {.name = "__intrinsic_graph_aggregating_scan", .n_args = 4, .takes = "pptt", .scalar = scan},
+    {.name = "__intrinsic_graph_aggregating_scan", .n_args = 4, .takes = "pptt", .scalar = aggregating_scan},
 };
 
 FUNCTION_ROWS(graph_scan, rows);
