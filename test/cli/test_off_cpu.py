@@ -1,6 +1,7 @@
 """linux.off_cpu on a recording without samples: kinds of waits by the wait channel, and locks by the calls of futex()."""
 import csv
 import io
+import xml.etree.ElementTree
 
 import harness
 
@@ -46,8 +47,24 @@ def contention(address, flags):
             f'field {{ name: "flags" uint_value: {flags} }} }}')
 
 
+def samples(sequence, point, stacks, taken):
+    """Packets of a data source that samples a tracepoint: {number: functions, the outermost first}, [(ms, tid, stack)]."""
+    functions = sorted({f for s in stacks.values() for f in s})
+    interned = 'mappings { iid: 1 start: 4096 end: 1048576 } '
+    for i, name in enumerate(functions, 1):
+        interned += (f'function_names {{ iid: {i} str: "{name}" }} frames {{ iid: {i} function_name_id: {i} mapping_id: 1 rel_pc: {i * 256} }} ')
+    for iid, names in stacks.items():
+        interned += f"callstacks {{ iid: {iid} {' '.join(f'frame_ids: {functions.index(n) + 1}' for n in names)} }} "
+    out = (f"packet {{ timestamp: 1 trusted_packet_sequence_id: {sequence} sequence_flags: 1 trace_packet_defaults {{ perf_sample_defaults {{ "
+           f'timebase {{ period: 1 tracepoint {{ name: "{point}" }} }} }} }} interned_data {{ {interned} }} }}\n')
+    for at, tid, stack in taken:
+        out += (f"packet {{ timestamp: {at * MS} trusted_packet_sequence_id: {sequence} sequence_flags: 2 perf_sample {{ cpu: 0 pid: {APP} "
+                f"tid: {tid} timebase_count: 1 callstack_iid: {stack} }} }}\n")
+    return out
+
+
 class OffCpu(harness.Case):
-    def rows(self, sql, enter, contentions=()):
+    def rows(self, sql, enter, contentions=(), more=""):
         e = Events()
         e.switch(1, 0, 0, APP)
         e.wait(10, 5, APP, 1, HOLDER, enter(LOCK))
@@ -66,12 +83,32 @@ class OffCpu(harness.Case):
                 f'packet {{ timestamp: 2 trusted_packet_sequence_id: 1 process_tree {{ processes {{ pid: {APP} ppid: 1 cmdline: "app" }} '
                 f"{threads} }} }}\n"
                 f"packet {{ trusted_packet_sequence_id: 2 sequence_flags: 1 interned_data {{ {symbols} }} }}\n"
-                f"packet {{ trusted_packet_sequence_id: 2 sequence_flags: 2 ftrace_events {{ cpu: 0 {' '.join(e.out)} }} }}")
+                f"packet {{ trusted_packet_sequence_id: 2 sequence_flags: 2 ftrace_events {{ cpu: 0 {' '.join(e.out)} }} }}\n" + more)
         (self.dir / "t.txt").write_text(text)
         trace = self.dir / "t.pftrace"
         self.run_shell("util", "text_to_binary", self.dir / "t.txt", trace, code=0)
         out = self.query("include perfetto module linux.off_cpu; " + sql, "--format", "csv", trace=trace)
         return [list(r.values()) for r in csv.DictReader(io.StringIO(out))]
+
+    def test_call_trees_and_flame_graphs(self):
+        """Each wait of 5 and 7 ms is of lock_it(), ended by lets_go(); that of 2 ms is of read_it()."""
+        waits = samples(3, "sched/sched_switch", {1: ("main", "lock_it"), 2: ("main", "read_it")},
+                        [(10, APP, 1), (20, APP, 1), (30, APP, 2)])
+        wakers = samples(4, "sched/sched_waking", {1: ("start", "lets_go")}, [(15, HOLDER, 1), (27, HOLDER, 1)])
+        for tree, want in (("linux_off_cpu_tree", [["main", 0, 14], ["lock_it", 12, 12], ["read_it", 2, 2]]),
+                           ("linux_off_cpu_waker_tree", [["start", 0, 12], ["lets_go", 12, 12]])):
+            rows = self.rows(f"select name, self_dur / {MS}, cumulative_dur / {MS} from {tree} order by 3 desc, 1", raw, more=waits + wakers)
+            self.assertEqual(sorted([r[0], int(r[1]), int(r[2])] for r in rows if r[0] in sum(want, [])), sorted(want))
+        trace = self.dir / "t.pftrace"
+        for form, functions in (("flamegraph-off-cpu", {"main", "lock_it", "read_it"}), ("flamegraph-wakers", {"start", "lets_go"})):
+            self.run_shell("convert", form, trace, self.dir / "x.svg", code=0)
+            svg = (self.dir / "x.svg").read_text()
+            xml.etree.ElementTree.fromstring(svg)
+            named = {f for f in ("main", "lock_it", "read_it", "start", "lets_go") if f in svg}
+            self.assertEqual(named, functions)
+        self.run_shell("convert", "collapsed-off-cpu", trace, self.dir / "x.txt", code=0)
+        lines = dict(line.rsplit(" ", 1) for line in (self.dir / "x.txt").read_text().splitlines())
+        self.assertEqual(lines, {"main;lock_it": str(12 * MS), "main;read_it": str(2 * MS)})
 
     def test_locks(self):
         for enter in (generic, raw):
