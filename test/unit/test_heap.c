@@ -196,6 +196,13 @@ START_TEST(configs_have_defaults)
     ck_assert_uint_eq(c.interval, 20);
     ck_assert_uint_eq(c.ring_bytes, 8 << 20);
     heap_config_free(&c);
+    pb_put_varint(&w, HEAPPROFD_CONFIG_SHMEM_SIZE_BYTES, UINT64_MAX);
+    ck_assert_int_lt(parse(&c, &w, &err), 0);
+    heap_config_free(&c);
+    pb_put_varint(&w, HEAPPROFD_CONFIG_SHMEM_SIZE_BYTES, HEAP_RING_MAX);
+    ck_assert_int_eq(parse(&c, &w, &err), 0);
+    ck_assert_uint_eq(c.ring_bytes, HEAP_RING_MAX);
+    heap_config_free(&c);
     pb_put_str(&w, HEAPPROFD_CONFIG_EXCLUDE_HEAPS, "libc.malloc");
     ck_assert_int_lt(parse(&c, &w, &err), 0);
     heap_config_free(&c);

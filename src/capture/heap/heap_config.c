@@ -122,6 +122,8 @@ int heap_config_parse(struct heap_config *c, struct slice message, struct error 
     if (!read_fields(c, &h, slice_of(c->bytes, message.len)))
         return error_set(err, -MRD_ENOMEM, "out of memory for android.heapprofd");
     int rc = check(c, &h, err);
+    if (rc)
+        return rc;
     uint64_t ring = HEAP_RING_MIN;
     while (ring < (c->ring_bytes ? c->ring_bytes : DEFAULT_RING))
         ring *= 2;
@@ -130,7 +132,7 @@ int heap_config_parse(struct heap_config *c, struct slice message, struct error 
         c->block_us = DEFAULT_BLOCK_US;
     if (!c->interval_max)
         c->interval_max = INT32_MAX;
-    return rc;
+    return 0;
 }
 
 void heap_config_free(struct heap_config *c)
