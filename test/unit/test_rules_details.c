@@ -148,10 +148,75 @@ static const struct rule rules[] = {
     {"heaps of buffers: which buffer it was", PROCESSES "1{10:2 13:1 1{1:0 2{1:290 2:100 351{1:77 2:-5 3:500}}}}",
      "SELECT t.name, " ARGS_OF("c", "arg_set_id") " FROM counter AS c JOIN counter_track AS t ON t.id = c.track_id",
      "mem.dma_heap,-;mem.dma_heap_change,inode=77"},
+    {"lines of kernel events: who, where, when",
+     "1{8:1 10:1 13:1 2{1{1:100 2:1 3'my-app'} 2{1:101 2'wr-k' 3:100}}} 1{10:2 13:1 1{1:3 2{1:1001000 2:101 26{1:3}} "
+     "2{1:1002000 2:0 26{1:3}} 2{1:1003000 2:999999 26{1:3}}}}",
+     "SELECT to_ftrace(id) FROM ftrace_event",
+     "            wr_k-101   (  100) [003] .... 0.001001: softirq_raise: vec=3;          <idle>-0     (-----) [003] "
+     ".... 0.001002: softirq_raise: vec=3;       <unknown>-999999 (-----) [003] .... 0.001003: softirq_raise: vec=3"},
+    {"how long buffers took to be copied into a clone: those of which both ends are known",
+     CLOCKS "1{8:10 10:1 13:1 69{10:1}} 1{8:30 10:1 69{11:2}} 1{8:40 10:1 69{11:0}}",
+     "INCLUDE PERFETTO MODULE traced.stats; SELECT * FROM traced_clone_flush_latency", "0,30,0,0;2,20,0,0"},
+    {"a clone whose beginning is not known", CLOCKS "1{8:30 10:1 69{11:2}}",
+     "INCLUDE PERFETTO MODULE traced.stats; SELECT count() FROM traced_clone_flush_latency", "0"},
+    {"atoms of statsd", CLOCKS "1{8:7 10:1 84{1{29{1:2}} 2:77 1{100001{1:5}}}}",
+     "SELECT ts, name, " ARGS_OF("s", "arg_set_id") " FROM slice AS s", "7,atom_100001,field_1=5;77,atom_29,field_1=2"},
     {"the hypervisor's work is on the cpus' tracks",
      PROCESSES "1{10:2 13:1 1{1:3 2{1:620 2:0 476{}} 2{1:630 2:0 477{}}}}", SLICES_OF_TRACKS,
      "pkvm_hypervisor,pkVM Hypervisor CPU 3,cpu=3,620,10,hyp,-"},
 };
+
+/* An event of the kernel, and its line of text behind the head. */
+static const struct text_line {
+    const char *event, *line;
+} text_lines[] = {
+    {"4{1'a' 2:101 3:120 4:3 5'b-c' 6:0 7:120}",
+     "sched_switch: prev_comm=a prev_pid=101 prev_prio=120 prev_state=S|D ==> next_comm=b-c next_pid=0 next_prio=120"},
+    {"17{1'w' 2:101 3:120 5:3}", "sched_wakeup: comm=w pid=101 prio=120 target_cpu=003"},
+    {"20{1'w' 2:101 3:120 5:3}", "sched_waking: comm=w pid=101 prio=120 target_cpu=3"},
+    {"16{1'cl' 2:5 3:6}", "clock_set_rate: cl state=5 cpu_id=6"},
+    {"322{1'cl' 2:7}", "clk_set_rate: cl 7"},
+    {"14{1'ce' 2:1 3:2}", "clock_enable:ce state=1 cpu_id=2"},
+    {"50{1:1 2:2 3:3 4:4 5:0 6:31 7:18}",
+     "binder_transaction: transaction=1 dest_node=2 dest_proc=3 dest_thread=4 reply=0 flags=0x12 code=0x1f"},
+    {"323{1:10 2:1 3:20}", "binder_transaction_alloc_buf: transaction=1 data_size=10 offsets_size=20"},
+    {"51{1:7}", "binder_transaction_received: transaction=7"},
+    {"97{1:1 2:255 3:2 4:271581186}",
+     "mm_filemap_add_to_page_cache: dev 259:2 ino ff page=0000000000000000 pfn=1 ofs=8192"},
+    {"18{1:5 2:255 3:1}", "sched_blocked_reason: pid=5 iowait=1 caller=ff"},
+    {"56{1:255}", "workqueue_activate_work: work struct ff"},
+    {"58{1:255 2:16}", "workqueue_execute_start: work struct ff: function 10"},
+    {"36{1:5 2'irqn'}", "irq_handler_entry: irq=5 name=irqn"},
+    {"37{1:5 2:1}", "irq_handler_exit: irq=5 ret=handled"},
+    {"24{1:3}", "softirq_entry: vec=3 [action=NET_RX]"},
+    {"26{1:3}", "softirq_raise: vec=3"},
+    {"553{1:255 2:7 3:16}", "hrtimer_expire_entry: function=16"},
+    {"27{1:1 2:2 3:80 4:1 5:2}", "i2c_read: i2c-1 #2 a=050 f=0001 l=2"},
+    {"29{1:1 2:2 3:-5}", "i2c_result: i2c-1 n=2 ret=-5"},
+    {"299{1:16 2:20 3:3264 4:37748928 5:6}",
+     "kmalloc: bytes_alloc=16 bytes_req=20 call_site=3264 gfp_flags=GFP_KERNEL ptr=6"},
+    {"299{1:16 2:20 3:3264 4:37749441 5:6}",
+     "kmalloc: bytes_alloc=16 bytes_req=20 call_site=3264 gfp_flags=GFP_KERNEL|GFP_NOWARN|0x1 ptr=6"},
+    {"299{1:16 2:20 3:3264 4:0 5:6}", "kmalloc: bytes_alloc=16 bytes_req=20 call_site=3264 gfp_flags=GFP_NOWAIT ptr=6"},
+    {"477{}", "hyp_exit:"},
+    {"80{1:5 2'tm' 3:1}", "tracing_mark_write:B|5|tm"},
+    {"80{1:5 2'tm' 3:0}", "tracing_mark_write:E|5|tm"},
+    {"348{1:5 2'tm' 3:1 4'n' 5:67 6:3}", "tracing_mark_write:C|5|n|3"},
+    {"349{1:5 4'n' 5:66 6:3}", "tracing_mark_write:B|5|n|3"},
+    {"484{1:5 2'tm' 3:1 4:69 5:3}", "samsung_tracing_mark_write:E|5|tm|3"},
+    {"490{1:5 2'tm' 3:1 4'n' 5:67 6:3}", "panel_write_generic:C|5|n|3"},
+};
+
+START_TEST(kernel_events_have_their_lines)
+{
+    char trace[1024];
+    snprintf(trace, sizeof trace, PROCESSES "1{10:2 13:1 1{1:3 2{1:1001000 2:101 %s}}}", text_lines[_i].event);
+    const struct rule rule = {text_lines[_i].event, trace,
+                              "SELECT substr(to_ftrace(id), instr(to_ftrace(id), '0.001001: ') + 10) FROM ftrace_event",
+                              text_lines[_i].line};
+    check_rule(&rule);
+}
+END_TEST
 
 START_TEST(a_rule_holds)
 {
@@ -166,6 +231,7 @@ Suite *rules_details_suite(void)
     Suite *s = suite_create("rules_details");
     TCase *c = tcase_create("rules");
     tcase_add_loop_test(c, a_rule_holds, 0, sizeof rules / sizeof *rules);
+    tcase_add_loop_test(c, kernel_events_have_their_lines, 0, sizeof text_lines / sizeof *text_lines);
     suite_add_tcase(s, c);
     return s;
 }
