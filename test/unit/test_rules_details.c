@@ -62,6 +62,12 @@ static const struct rule rules[] = {
      "features.raw_bitmap=2:uint"},
     {"GPUs: texts that are absent are NULL, others may be empty", "1{8:10 10:1 13:1 128{1{1'' 2'v'} 1{1'g' 3''}}}",
      "SELECT name, vendor, model, architecture, pci_bdf FROM gpu", ",v,-,-,-;g,-,,-,-"},
+    {"mappings of memory and interrupts: likewise",
+     CLOCKS PROCESSES
+     "1{8:77 10:1 68{1:100 2{1'p' 2:5} 2{5'' 8'id'}}} 1{8:78 10:1 130{1{1:5 2'eth'} 1{1:6} 1{1:7 2''}}}",
+     "SELECT path, file_name, module_debugid FROM profiler_smaps UNION ALL SELECT irq_id, name, name IS NULL FROM "
+     "_linux_interrupt_mapping",
+     "p,-,-;-,,id;5,eth,0;6,-,1;7,,0"},
     {"classes: likewise",
      CLOCKS PROCESSES "1{8:2000 10:2 13:1 56{1:100 9{1:1 4:10} 9{1:2 3'' 4:10} 2{1:1 2:1} 2{1:2 2:2}}}",
      "SELECT name, name IS NULL FROM heap_graph_class", "-,1;,0"},

@@ -5,34 +5,31 @@
 
 struct smaps_entry {
     uint64_t v[16]; /* scalars by field number of SmapsEntry */
-    strid s[16];    /* strings by field number */
+    strid s[16];    /* strings by field number; NULL for one that is absent */
 };
 
 static void add_entry(struct packet *p, uint32_t upid, const struct smaps_entry *e)
 {
-    strid empty = import_str(p->m->im, "");
-#define S(field) (e->s[field] ? e->s[field] : empty)
 #define V(field) ((int64_t)e->v[field])
     profiler_smaps_insert(p->m->st, &(struct profiler_smaps_row){.upid = upid,
                                                                  .ts = p->ts,
-                                                                 .path = S(1),
-                                                                 .path_trimmed = S(1),
+                                                                 .path = e->s[1],
+                                                                 .path_trimmed = e->s[1],
                                                                  .aggregate_count = 1,
                                                                  .size_kb = V(2),
                                                                  .private_dirty_kb = V(3),
                                                                  .swap_kb = V(4),
-                                                                 .file_name = S(5),
+                                                                 .file_name = e->s[5],
                                                                  .start_address = V(6),
                                                                  .module_timestamp = V(7),
-                                                                 .module_debugid = S(8),
-                                                                 .module_debug_path = S(9),
+                                                                 .module_debugid = e->s[8],
+                                                                 .module_debug_path = e->s[9],
                                                                  .protection_flags = V(10),
                                                                  .private_clean_resident_kb = V(11),
                                                                  .shared_dirty_resident_kb = V(12),
                                                                  .shared_clean_resident_kb = V(13),
                                                                  .locked_kb = V(14),
                                                                  .proportional_resident_kb = V(15)});
-#undef S
 #undef V
 }
 

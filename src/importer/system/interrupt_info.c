@@ -10,7 +10,7 @@ void interrupt_info_parse(struct packet *p)
     while (pb_next(&c, &f)) {
         if (f.id != INTERRUPT_INFO_IRQ_MAPPING)
             continue;
-        struct linux_interrupt_mapping_row row = {.machine_id = p->m->id, .name = import_str(p->m->im, "")};
+        struct linux_interrupt_mapping_row row = {.machine_id = p->m->id};
         struct pb_cursor entry = pb_sub(&f);
         while (pb_next(&entry, &g)) {
             if (g.id == INTERRUPT_INFO_INTERRUPT_MAPPING_IRQ_ID)
