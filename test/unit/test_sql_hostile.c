@@ -159,6 +159,22 @@ START_TEST(columns_of_table_pointers_have_32_letters)
 }
 END_TEST
 
+/* Each of forty forks doubles the ways through a graph. */
+START_TEST(ways_through_a_graph_have_a_limit)
+{
+    engine_limit_memory(f.e, 64 << 20);
+    sql_must_fail(
+        &f,
+        "INCLUDE PERFETTO MODULE graphs.scan; CREATE PERFETTO TABLE forks AS WITH RECURSIVE n(i) AS (SELECT 0 "
+        "UNION ALL SELECT i + 3 FROM n WHERE i < 120) SELECT i + a AS source_node_id, i + b AS dest_node_id "
+        "FROM n, (SELECT 0 AS a, 1 AS b UNION ALL SELECT 0, 2 UNION ALL SELECT 1, 3 UNION ALL SELECT 2, 3); "
+        "SELECT count(*) FROM _graph_scan!(forks, (SELECT 0 AS id, 0 AS d), (d), (SELECT id, d + 1 AS d FROM "
+        "$table))",
+        "too many ways through the graph");
+    engine_limit_memory(f.e, INT64_MAX);
+}
+END_TEST
+
 /* 174 bytes of SQL that want as much memory as there is. */
 START_TEST(memory_has_a_limit)
 {
@@ -189,6 +205,7 @@ Suite *sql_hostile_suite(void)
     tcase_add_test(t, files_are_opened_where_the_owner_says_so);
     tcase_add_test(t, no_address_of_the_program_is_told);
     tcase_add_test(t, columns_of_table_pointers_have_32_letters);
+    tcase_add_test(t, ways_through_a_graph_have_a_limit);
     tcase_add_test(t, memory_has_a_limit);
     suite_add_tcase(s, t);
     return s;

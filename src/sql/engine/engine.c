@@ -13,6 +13,7 @@
 #include "sql/vtab/vtab.h"
 
 #include <string.h>
+#include <unistd.h>
 
 /* ---- errors ---- */
 
@@ -233,6 +234,15 @@ int engine_prepare(struct engine *e, struct slice sql, sqlite3_stmt **stmt, size
         return 0;
     e->error_offset = sqlite3_error_offset(e->db);
     return engine_sqlite_error(e, rc, err);
+}
+
+uint64_t engine_rows_max_bytes(const struct engine *e)
+{
+    const uint64_t least = 768ull << 20, most = 3072ull << 20;
+    uint64_t quarter = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 4;
+    if (e->plan_max_bytes)
+        return e->plan_max_bytes;
+    return quarter < least ? least : quarter > most ? most : quarter;
 }
 
 void engine_limit_memory(struct engine *e, uint64_t bytes)

@@ -97,13 +97,18 @@ struct kept_row {
 struct kept_rows {
     struct kept_row *p;
     size_t n, cap;
+    uint64_t bytes, most;   /* that they take, about, and may take: each way through the graph makes a row */
     uint32_t *first, *last; /* [round] row + 1, in the order they came */
 };
 
 /* Copies the columns of the row that `stmt` is on, but for the first. */
 static bool keep(struct kept_rows *k, struct kept_row r, sqlite3_stmt *stmt, uint32_t n_columns)
 {
+    enum { VALUE_BYTES = 64 /* of SQLite, without a text's own */ };
     bool whole = true;
+    k->bytes += sizeof r + n_columns * VALUE_BYTES;
+    if (k->bytes > k->most)
+        return false;
     for (uint32_t c = 1; c < n_columns; c++)
         whole &= (r.values[c - 1] = sqlite3_value_dup(sqlite3_column_value(stmt, (int)c))) != NULL;
     if (!whole || !vec_push(k, r)) {
@@ -161,7 +166,11 @@ static int pass_on(const struct scan *s, sqlite3_stmt *stmt, uint32_t round, str
             continue; /* on a cycle */
         struct kept_row r = {.id = g->ids[to], .round = s->aggregates ? layer : round};
         if (!keep(rows, r, stmt, s->n))
-            return -MRD_ENOMEM;
+            return rows->bytes > rows->most ? error_set(s->err, -MRD_ELIMIT,
+                                                        "GRAPH_SCAN: there are too many ways through the graph: rows "
+                                                        "of more than %llu MiB; aggregate, or start from fewer nodes",
+                                                        (unsigned long long)(rows->most >> 20))
+                                            : -MRD_ENOMEM;
     }
     return 0;
 }
@@ -234,7 +243,7 @@ static void run(sqlite3_context *ctx, sqlite3_value **argv, bool aggregates)
     static const struct graph_value no_edges;
     struct error err = {0};
     struct scan s = {.e = function_engine(ctx), .g = value_graph(argv[0]), .aggregates = aggregates, .err = &err};
-    struct kept_rows rows = {0};
+    struct kept_rows rows = {.most = engine_rows_max_bytes(s.e)};
     struct table_builder out;
     sqlite3_stmt *stmt = NULL;
     const char *step = (const char *)sqlite3_value_text(argv[2]);

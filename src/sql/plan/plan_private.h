@@ -32,10 +32,6 @@ enum {
     NO_ROW = -1 /* in a batch, as uint32_t: the row of a left join that found none */
 };
 
-/* What one run may ask for, all in all: a quarter of the machine's memory, within these. SQLite answers beyond. */
-#define PLAN_LEAST_BYTES (768ull << 20)
-#define PLAN_MOST_BYTES  (3072ull << 20)
-
 /* The values of the $names in a text that SQLite runs. Texts are of the string pool. */
 struct plan_arguments {
     uint32_t n;

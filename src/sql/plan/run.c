@@ -3,23 +3,14 @@
 #include "sql/plan/plan_private.h"
 
 #include <string.h>
-#include <unistd.h>
 
 enum { AHEAD = 1024 };
 
 /* ---- memory and time ---- */
 
-static uint64_t most_bytes(const struct engine *e)
-{
-    uint64_t quarter = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 4;
-    if (e->plan_max_bytes)
-        return e->plan_max_bytes;
-    return quarter < PLAN_LEAST_BYTES ? PLAN_LEAST_BYTES : quarter > PLAN_MOST_BYTES ? PLAN_MOST_BYTES : quarter;
-}
-
 bool run_alloc(struct run *r, uint64_t bytes)
 {
-    r->most = r->most ? r->most : most_bytes(r->e);
+    r->most = r->most ? r->most : engine_rows_max_bytes(r->e);
     r->bytes += bytes;
     if (r->bytes > r->most && !r->rc)
         r->rc = RUN_GAVE_UP;
