@@ -9,6 +9,11 @@ int tp_finish_tables(struct tp *tp)
     return tp_finish(tp);
 }
 
+struct storage *tp_tables(struct tp *tp)
+{
+    return &tp->storage;
+}
+
 int tp_export_columns(struct tp *tp, const struct tp_export *what, struct tp_export_counts *counts)
 {
     *counts = (struct tp_export_counts){0};
@@ -37,16 +42,4 @@ int tp_export_table(struct tp *tp, const char *name, const char *trace, struct e
     *out = NULL;
     int rc = tp_need_engine(tp);
     return tp_done(tp, rc < 0 ? rc : export_open_table(out, tp->engine, name, trace, &tp->err));
-}
-
-int tp_export_query(struct tp *tp, const char *name, const char *sql, const char *trace, struct export_source **out)
-{
-    *out = NULL;
-    int rc = tp_need_engine(tp);
-    return tp_done(tp, rc < 0 ? rc : export_open_query(out, tp->engine, name, sql, trace, &tp->err));
-}
-
-uint32_t tp_export_rows(const struct tp *tp, size_t table)
-{
-    return export_table_rows(tp->engine, table);
 }

@@ -294,7 +294,7 @@ static int open_engine(struct tp *tp)
     int packages = rc == 0 ? tp_apply_packages(tp) : 0;
     struct error refused = tp->err;
     if (rc == 0)
-        rc = (tp->tables_only ? engine_loaded_tables : engine_loaded)(tp->engine, &tp->err);
+        rc = engine_loaded(tp->engine, &tp->err);
     if (rc == 0) {
         if (tp->config.memory_limit)
             engine_limit_memory(tp->engine, query_budget(tp));
@@ -364,6 +364,10 @@ int tp_finish(struct tp *tp)
     }
     tp->finished = true;
     tp_meta_record(tp, TP_META_API, "finish", start, NULL, NULL, 0);
+    if (tp->tables_only) {
+        storage_finalize(&tp->storage); /* numbers of args have changed */
+        return tp_done(tp, rc);
+    }
     struct error first = tp->err;
     int opened = open_engine(tp); /* what was imported before a failure can be asked */
     if (rc < 0)

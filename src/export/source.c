@@ -31,6 +31,16 @@ uint32_t export_table_rows(struct engine *e, size_t i)
     return engine_storage(e)->t[listed(i)].n_rows;
 }
 
+const struct table *export_table(const struct storage *st, size_t i)
+{
+    return listed(i) == T_stats ? NULL : &st->t[listed(i)];
+}
+
+bool export_is_numbered(const struct table *t)
+{
+    return strcmp(t->def->columns[0].name, "id") != 0;
+}
+
 bool source_has(const struct export_source *s, const char *name)
 {
     for (size_t i = 0; i < s->columns.n; i++)
@@ -94,13 +104,12 @@ static int plan(struct export_source *s, const char *const *names, struct error 
     return rc;
 }
 
-static int begin(struct export_source **out, struct engine *e, const char *name, const char *trace, struct error *err)
+static int begin(struct export_source **out, struct storage *st, const char *name, const char *trace, struct error *err)
 {
     struct export_source *s = *out = mem_zalloc(sizeof *s);
     const char *id = NULL;
     if (s) {
-        s->e = e;
-        s->st = engine_storage(e);
+        s->st = st;
         s->name = mem_strdup(name);
         id = arena_strndup(&s->names, trace, strlen(trace));
     }
@@ -239,7 +248,9 @@ static int run_query(struct export_source *s, const char *sql, struct error *err
 int export_open_query(struct export_source **out, struct engine *e, const char *name, const char *sql,
                       const char *trace, struct error *err)
 {
-    int rc = begin(out, e, name, trace, err);
+    int rc = begin(out, engine_storage(e), name, trace, err);
+    if (rc == 0)
+        (*out)->e = e;
     return finish(out, rc < 0 ? rc : run_query(*out, sql, err));
 }
 
@@ -249,13 +260,15 @@ int export_open_table(struct export_source **out, struct engine *e, const char *
     for (size_t i = 0; export_table_name(i); i++) {
         if (strcmp(export_table_name(i), name) != 0)
             continue;
-        int rc = begin(out, e, name, trace, err);
+        int rc = begin(out, engine_storage(e), name, trace, err);
+        if (rc == 0)
+            (*out)->e = e;
         if (rc == 0 && listed(i) == T_stats) {
             (*out)->declared = &table_defs[T_stats];
             rc = run_query(*out, "SELECT * FROM __intrinsic_stats", err);
         } else if (rc == 0) {
             (*out)->table = &(*out)->st->t[listed(i)];
-            (*out)->implicit_id = strcmp((*out)->table->def->columns[0].name, "id") != 0;
+            (*out)->implicit_id = export_is_numbered((*out)->table);
             rc = plan(*out, NULL, err);
         }
         return finish(out, rc);
@@ -264,6 +277,19 @@ int export_open_table(struct export_source **out, struct engine *e, const char *
     int rc = sql ? export_open_query(out, e, name, sql, trace, err) : error_set(err, -MRD_ENOMEM, "out of memory");
     sqlite3_free(sql);
     return rc;
+}
+
+int export_open_rows(struct export_source **out, struct storage *st, const struct export_rows *rows, const char *trace,
+                     struct error *err)
+{
+    int rc = begin(out, st, rows->name, trace, err);
+    if (rc == 0) {
+        (*out)->table = rows->table;
+        (*out)->implicit_id = rows->numbered;
+        (*out)->ids = rows->ids;
+        rc = plan(*out, NULL, err);
+    }
+    return finish(out, rc);
 }
 
 const struct export_schema *export_source_schema(const struct export_source *s)
@@ -314,7 +340,7 @@ static void read_words(struct export_source *s, const struct source_column *c, u
     switch (c->how) {
     case FROM_ROW:
         for (uint32_t i = 0; i < n; i++)
-            s->words[i] = first + i;
+            s->words[i] = s->ids ? s->ids[first + i] : first + i;
         break;
     case FROM_TABLE:
     case FROM_ARGS:
@@ -366,7 +392,7 @@ int export_next(struct export_source *s, struct export_block *out, struct error 
     const uint32_t n = left < EXPORT_BLOCK_ROWS ? left : EXPORT_BLOCK_ROWS;
     if (n == 0)
         return 0;
-    if (engine_was_interrupted(s->e))
+    if (s->e && engine_was_interrupted(s->e))
         return error_set(err, -MRD_ECANCELLED, "interrupted");
     arena_free(&s->texts);
     readable_find(s, s->next_row, n);

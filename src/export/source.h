@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "export/block.h"
 #include "sql/engine.h"
+#include "storage/storage.h"
 
 struct export_source;
 
@@ -38,6 +39,23 @@ int export_open_table(struct export_source **out, struct engine *e, const char *
  * -MRD_ESQL, as is a column named `trace`. */
 int export_open_query(struct export_source **out, struct engine *e, const char *name, const char *sql,
                       const char *trace, struct error *err);
+
+/* Rows of a loaded trace that SQL is not needed for. */
+struct export_rows {
+    const char *name;          /* the schema's */
+    const struct table *table; /* borrowed, finalized */
+    bool numbered;             /* they have an id */
+    const uint32_t *ids;       /* of each row; NULL: its number in the table */
+};
+
+/* A table of the list above; NULL: its rows are made when they are asked for. */
+const struct table *export_table(const struct storage *st, size_t i);
+/* Does it have a column `id` that it does not hold? */
+bool export_is_numbered(const struct table *t);
+
+/* `st`: what the ids of the rows are of; texts are added to it. */
+int export_open_rows(struct export_source **out, struct storage *st, const struct export_rows *rows, const char *trace,
+                     struct error *err);
 
 /* Lives as long as the source. */
 const struct export_schema *export_source_schema(const struct export_source *s);

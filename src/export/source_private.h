@@ -14,7 +14,7 @@ enum export_key { KEY_TRACK, KEY_UTID, KEY_UPID, KEY_UCPU, KEY_MACHINE, KEY_COUN
 
 enum column_how {
     FROM_TRACE, /* the trace's name */
-    FROM_ROW,   /* the row number */
+    FROM_ROW,   /* the row number, or what stands for it */
     FROM_TABLE, /* a column of the table */
     FROM_KEY,   /* a column of the table that a key names the row of */
     FROM_CPU,   /* the number of a CPU on its machine */
@@ -49,7 +49,7 @@ struct code_map {
 };
 
 struct export_source {
-    struct engine *e;
+    struct engine *e; /* NULL: the rows need none */
     struct storage *st;
     const struct table *table;
     const struct table_def *declared; /* what a query's columns are known to be; NULL: nothing is */
@@ -65,6 +65,7 @@ struct export_source {
     VEC(struct export_vector)
     vectors;
     bool implicit_id;
+    const uint32_t *ids; /* by row; NULL: the row number */
     uint32_t next_row;
     uint32_t block_rows;      /* room of each array below, and of the columns */
     int64_t *keys[KEY_COUNT]; /* of the rows of the block; NULL: not known for this table */

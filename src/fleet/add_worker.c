@@ -96,17 +96,16 @@ static int load(struct worker *w, const struct fleet_file *file, struct tp **tp,
     return error_set(err, rc == TP_NOMEM ? -MRD_ENOMEM : -MRD_EFORMAT, "%s", text);
 }
 
-/* The rows of one table; *rows and *bytes are what it has. */
-static int put_table(struct worker *w, struct batch *b, size_t at, struct tp *tp, const struct facts *f,
+/* The rows of one table; *counts is what it has. */
+static int put_table(struct worker *w, struct batch *b, size_t at, struct storage *st, const struct facts *f,
                      const char *trace, struct facts_table *counts, struct error *err)
 {
     const struct fleet_table *t = &w->fleet->schema.tables.p[at];
+    struct made_rows made = {0};
     struct export_source *source;
     struct export_block block;
     *counts = (struct facts_table){.name = t->name};
-    int rc = fleet_table_source(t, at, tp, trace, &source);
-    if (rc < 0)
-        return error_set(err, rc == TP_NOMEM ? -MRD_ENOMEM : -MRD_EFORMAT, "%s", tp_error(tp));
+    int rc = fleet_table_source(t, at, st, trace, &made, &source, err);
     while (source && rc >= 0 && (rc = export_next(source, &block, err)) == 1) {
         uint64_t before = b->sent + b->held;
         rc = batch_put(b, at, facts_month(f), export_source_schema(source), &block, err);
@@ -114,25 +113,28 @@ static int put_table(struct worker *w, struct batch *b, size_t at, struct tp *tp
         counts->bytes += b->sent + b->held - before;
     }
     export_source_close(source);
+    made_rows_free(&made);
     return rc < 0 ? rc : 0;
 }
 
-static int put_tables(struct worker *w, struct batch *b, uint32_t file, struct tp *tp, struct worker_message *m,
+static int put_tables(struct worker *w, struct batch *b, uint32_t file, struct storage *st, struct worker_message *m,
                       int64_t import_ms, struct error *err)
 {
     const struct fleet_file *f = &w->files->list.p[file];
     struct facts facts;
     struct click_text line = {0};
     size_t n = 0;
-    int rc = facts_read(&facts, tp, f, err);
+    int rc = facts_read(&facts, st, f, err);
     if (rc == 0)
         rc = batch_trace_begin(b, file, m->trace, err);
     for (size_t i = 0; rc == 0 && i < w->fleet->schema.tables.n; i++) {
-        rc = put_table(w, b, i, tp, &facts, m->trace, &w->tables[n], err);
+        rc = put_table(w, b, i, st, &facts, m->trace, &w->tables[n], err);
         m->rows += w->tables[n].rows;
         m->bytes += w->tables[n].bytes;
         n += w->tables[n].rows > 0;
     }
+    if (rc == 0 && storage_damage(st))
+        rc = error_set(err, -MRD_EFORMAT, "%s", storage_damage(st));
     if (rc == 0) {
         facts_put_line(&line, &facts, w->what, f, w->host, import_ms, w->tables, n);
         rc = line.bad ? fleet_no_memory(err) : batch_trace_end(b, click_string(&line), err);
@@ -174,7 +176,7 @@ static void take_file(struct worker *w, uint32_t file)
     if (rc == 0)
         rc = load(w, f, &tp, &err);
     if (rc == 0)
-        rc = put_tables(w, b, file, tp, &m, (clock_now_ns(CLOCK_MONOTONIC) - started) / 1000000, &err);
+        rc = put_tables(w, b, file, tp_tables(tp), &m, (clock_now_ns(CLOCK_MONOTONIC) - started) / 1000000, &err);
     tp_close(tp);
     if (rc < 0) {
         refuse_trace(w, b, file, &err);

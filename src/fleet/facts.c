@@ -1,45 +1,80 @@
 /* What a commit says of its trace. */
 #include "fleet/facts.h"
+#include "fleet/made_rows.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-static const char question[] =
-    "SELECT (SELECT str_value FROM metadata WHERE name = 'trace_uuid' LIMIT 1), "
-    "(SELECT clock_value FROM __intrinsic_clock_snapshot WHERE clock_name = 'REALTIME' ORDER BY id LIMIT 1), "
-    "(SELECT count(*) FROM __intrinsic_machine), start_ts, end_ts, lost, errors, "
-    "(SELECT ifnull(android_build_fingerprint, ifnull(release || ' ', '') || ifnull(version, '')) FROM "
-    "__intrinsic_machine ORDER BY id LIMIT 1) FROM _trace_bounds, "
-    "(SELECT ifnull(sum(iif(severity = 'data_loss', value, 0)), 0) AS lost, ifnull(sum(iif(severity = 'error', value, "
-    "0)), 0) AS errors FROM stats)";
-
-int facts_read(struct facts *f, struct tp *tp, const struct fleet_file *file, struct error *err)
+static void take_text(char *out, size_t room, const struct storage *st, int64_t word)
 {
-    struct tp_result *r;
-    *f = (struct facts){0};
-    int rc = tp_query(tp, question, &r);
-    if (rc == 0)
-        rc = tp_step(r);
-    if (rc == 1) {
-        const char *uuid = tp_text(r, 0, NULL), *build = tp_text(r, 7, NULL);
-        int64_t realtime_ns = tp_int64(r, 1);
-        snprintf(f->uuid, sizeof f->uuid, "%s", uuid ? uuid : "");
-        snprintf(f->build, sizeof f->build, "%s", build ? build : "");
-        f->recorded_s = realtime_ns > 0 ? realtime_ns / 1000000000 : file->modified_s;
-        f->machines = tp_int64(r, 2);
-        f->start_ts = tp_int64(r, 3);
-        f->end_ts = tp_int64(r, 4);
-        f->lost = tp_int64(r, 5);
-        f->errors = tp_int64(r, 6);
+    const char *text = strpool_cstr(&st->strings, (strid)word);
+    snprintf(out, room, "%s", text ? text : "");
+}
+
+static void read_uuid(struct facts *f, const struct storage *st)
+{
+    static const char name[] = "trace_uuid";
+    const strid key = strpool_find(&st->strings, name, sizeof name - 1);
+    for (uint32_t row = 0; key && row < st->t[T_metadata].n_rows; row++) {
+        if ((strid)ROW_GET(st, metadata, name, row) != key)
+            continue;
+        take_text(f->uuid, sizeof f->uuid, st, ROW_GET(st, metadata, str_value, row));
+        return;
     }
-    if (rc < 0)
-        rc = error_set(err, -MRD_ESQL, "%s", tp_error(tp));
-    tp_result_close(r);
-    if (f->recorded_s < 0 || f->recorded_s > UINT32_MAX) /* beyond what a DateTime holds */
-        f->recorded_s = file->modified_s < 0 || file->modified_s > UINT32_MAX ? 0 : file->modified_s;
-    return rc < 0 ? rc : 0;
+}
+
+/* What the clock said first; 0: it was not read. */
+static int64_t read_realtime(const struct storage *st)
+{
+    static const char name[] = "REALTIME";
+    const strid key = strpool_find(&st->strings, name, sizeof name - 1);
+    for (uint32_t row = 0; key && row < st->t[T_clock_snapshot].n_rows; row++)
+        if ((strid)ROW_GET(st, clock_snapshot, clock_name, row) == key)
+            return ROW_GET(st, clock_snapshot, clock_value, row);
+    return 0;
+}
+
+/* The fingerprint of Android, else the kernel's release and version. */
+static void read_build(struct facts *f, const struct storage *st)
+{
+    size_t n = 0;
+    if (st->t[T_machine].n_rows == 0)
+        return;
+    take_text(f->build, sizeof f->build, st, ROW_GET(st, machine, android_build_fingerprint, 0));
+    if (f->build[0])
+        return;
+    take_text(f->build, sizeof f->build, st, ROW_GET(st, machine, release, 0));
+    n = strlen(f->build);
+    if (n && n + 1 < sizeof f->build)
+        f->build[n++] = ' ';
+    take_text(f->build + n, sizeof f->build - n, st, ROW_GET(st, machine, version, 0));
+}
+
+static bool is_date_time(int64_t s) /* does a DateTime hold it? */
+{
+    return s >= 0 && s <= UINT32_MAX;
+}
+
+int facts_read(struct facts *f, const struct storage *st, const struct fleet_file *file, struct error *err)
+{
+    struct made_losses losses;
+    *f = (struct facts){0};
+    if (made_losses(&losses, st, -1) < 0)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    read_uuid(f, st);
+    read_build(f, st);
+    const int64_t realtime_ns = read_realtime(st);
+    f->recorded_s = realtime_ns > 0 ? realtime_ns / 1000000000 : file->modified_s;
+    if (!is_date_time(f->recorded_s))
+        f->recorded_s = is_date_time(file->modified_s) ? file->modified_s : 0;
+    f->machines = st->t[T_machine].n_rows;
+    f->start_ts = st->trace_start_ns;
+    f->end_ts = st->trace_end_ns;
+    f->lost = losses.lost;
+    f->errors = losses.errors;
+    return 0;
 }
 
 static struct tm day_of(const struct facts *f)

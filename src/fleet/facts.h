@@ -12,8 +12,8 @@ struct facts {
     char build[256];
 };
 
-/* Asks a loaded trace. */
-int facts_read(struct facts *f, struct tp *tp, const struct fleet_file *file, struct error *err);
+/* Of a loaded trace. */
+int facts_read(struct facts *f, const struct storage *st, const struct fleet_file *file, struct error *err);
 
 /* The month of the recording as a number: 202611. */
 int64_t facts_month(const struct facts *f);

@@ -15,53 +15,53 @@ static const struct export_column own_columns[FLEET_OWN_COLUMNS] = {
     [FLEET_TRACE] = {"trace", EXPORT_TEXT, false, false},
 };
 
-struct query_table {
-    const char *name, *sql;
-    struct export_column columns[16];
-};
-static const struct query_table query_tables[] = {
-#define COLUMN(name, kind)              {#name, EXPORT_##kind, true, false},
-#define FLEET_QUERY(name, sql, columns) {#name, sql, {columns}},
-#define FLEET_ROWS(table, sql)
+static const struct {
+    const char *name;
+    made_rows_fn make;
+    const struct table_def *columns;
+} made_tables[] = {
+#define FLEET_MADE(name, make, columns) {#name, make, &columns},
+#define FLEET_ROWS(table, make)
 #define FLEET_LOCAL(name, columns, engine)
 #include "fleet/tables.def"
-#undef FLEET_QUERY
+#undef FLEET_MADE
 #undef FLEET_ROWS
 #undef FLEET_LOCAL
 };
-enum { N_QUERY_TABLES = sizeof query_tables / sizeof *query_tables };
+enum { N_MADE_TABLES = sizeof made_tables / sizeof *made_tables };
 
 static const struct {
     const char *name, *columns, *engine;
 } local_tables[] = {
-#define FLEET_QUERY(name, sql, columns)
-#define FLEET_ROWS(table, sql)
+#define FLEET_MADE(name, make, columns)
+#define FLEET_ROWS(table, make)
 #define FLEET_LOCAL(name, columns, engine) {#name, columns, engine},
 #include "fleet/tables.def"
-#undef FLEET_QUERY
+#undef FLEET_MADE
 #undef FLEET_ROWS
 #undef FLEET_LOCAL
 };
 enum { N_LOCAL_TABLES = sizeof local_tables / sizeof *local_tables };
 
 static const struct {
-    const char *table, *sql;
+    const char *table;
+    made_rows_fn make;
 } chosen_rows[] = {
-#define FLEET_QUERY(name, sql, columns)
-#define FLEET_ROWS(table, sql) {#table, sql},
+#define FLEET_MADE(name, make, columns)
+#define FLEET_ROWS(table, make) {#table, make},
 #define FLEET_LOCAL(name, columns, engine)
 #include "fleet/tables.def"
-#undef FLEET_QUERY
+#undef FLEET_MADE
 #undef FLEET_ROWS
 #undef FLEET_LOCAL
 };
 
-/* The query that a table's rows are those of, or NULL. */
-static const char *find_rows(const char *table)
+/* What makes the rows of a table that are worth keeping, or NULL: all are. */
+static made_rows_fn find_rows(const char *table)
 {
     for (size_t i = 0; i < sizeof chosen_rows / sizeof *chosen_rows; i++)
         if (strcmp(chosen_rows[i].table, table) == 0)
-            return chosen_rows[i].sql;
+            return chosen_rows[i].make;
     return NULL;
 }
 
@@ -98,18 +98,18 @@ static bool add_column(struct fleet_table *t, const struct export_column *c)
 static bool add_columns(struct fleet_table *t, const struct export_column *c, size_t n)
 {
     bool ok = true;
-    for (size_t i = 0; i < n && ok && c[i].name; i++)
+    for (size_t i = 0; i < n && ok; i++)
         ok = add_column(t, &c[i]);
-    for (size_t i = 0; i < n && ok && c[i].name; i++)
+    for (size_t i = 0; i < n && ok; i++)
         t->by_time |= strcmp(c[i].name, "ts") == 0 && !c[i].nullable;
     return ok;
 }
 
-static struct fleet_table *add_table(struct fleet_schema *s, const char *name, const char *sql)
+static struct fleet_table *add_table(struct fleet_schema *s, const char *name, made_rows_fn make)
 {
     struct fleet_table *t = vec_add(&s->tables);
     if (t)
-        *t = (struct fleet_table){.name = mem_strdup(name), .sql = sql};
+        *t = (struct fleet_table){.name = mem_strdup(name), .make = make};
     return t && t->name && add_columns(t, own_columns, FLEET_OWN_COLUMNS) ? t : NULL;
 }
 
@@ -125,6 +125,18 @@ static int add_exported(struct fleet_schema *s, struct tp *tp, const char *name,
     bool ok = t && add_columns(t, columns->columns, columns->count);
     export_source_close(source);
     return ok ? 0 : no_memory(err);
+}
+
+static bool add_made(struct fleet_schema *s, size_t i)
+{
+    struct fleet_table *t = add_table(s, made_tables[i].name, made_tables[i].make);
+    bool ok = t != NULL;
+    for (uint32_t k = 0; ok && k < made_tables[i].columns->n_columns; k++) {
+        const struct column_def *c = &made_tables[i].columns->columns[k];
+        const struct export_column column = {c->name, c->type == COL_STR ? EXPORT_TEXT : EXPORT_INT64, true, false};
+        ok = add_columns(t, &column, 1);
+    }
+    return ok;
 }
 
 static uint64_t hash_schema(const struct fleet_schema *s)
@@ -154,10 +166,8 @@ int fleet_schema_open(struct fleet_schema *s, struct error *err)
     for (size_t i = 0; rc == 0 && export_table_name(i); i++)
         rc = add_exported(s, tp, export_table_name(i), err);
     tp_close(tp);
-    for (size_t i = 0; rc == 0 && i < N_QUERY_TABLES; i++) {
-        struct fleet_table *t = add_table(s, query_tables[i].name, query_tables[i].sql);
-        rc = t && add_columns(t, query_tables[i].columns, 16) ? 0 : no_memory(err);
-    }
+    for (size_t i = 0; rc == 0 && i < N_MADE_TABLES; i++)
+        rc = add_made(s, i) ? 0 : no_memory(err);
     s->hash = hash_schema(s);
     return rc;
 }
@@ -184,13 +194,16 @@ int fleet_schema_find(const struct fleet_schema *s, const char *name, const char
     return -1;
 }
 
-int fleet_table_source(const struct fleet_table *t, size_t at, struct tp *tp, const char *trace,
-                       struct export_source **out)
+int fleet_table_source(const struct fleet_table *t, size_t at, struct storage *st, const char *trace,
+                       struct made_rows *made, struct export_source **out, struct error *err)
 {
+    struct export_rows rows = {.name = t->name, .table = t->make ? &made->table : export_table(st, at)};
     *out = NULL;
-    if (t->sql)
-        return tp_export_query(tp, t->name, t->sql, trace, out);
-    return tp_export_rows(tp, at) ? tp_export_table(tp, t->name, trace, out) : 0;
+    if (t->make && t->make(made, st) < 0)
+        return no_memory(err);
+    rows.numbered = t->make ? made->ids.n > 0 : export_is_numbered(rows.table);
+    rows.ids = made->ids.p;
+    return rows.table->n_rows ? export_open_rows(out, st, &rows, trace, err) : 0;
 }
 
 /* ---- statements ---- */

@@ -23,10 +23,10 @@
 #include "base/vec.h"
 #include "export/block.h"
 #include "fleet/click.h"
+#include "fleet/made_rows.h"
 
 #include <stdint.h>
 
-struct tp;
 struct export_source;
 
 /* Of databases and what is written into them. Another number: another way of committing, or other columns of the
@@ -35,7 +35,7 @@ enum { FLEET_SCHEMA = 2 };
 
 struct fleet_table {
     char *name;
-    const char *sql; /* the rows are those of this query over the trace; NULL: of the table */
+    made_rows_fn make; /* the rows are these; NULL: those of the table */
     VEC(struct export_column)
     columns;      /* load, month, machine, trace, and the rest; names are owned */
     bool by_time; /* rows of a machine and a trace are ordered by ts, not by id */
@@ -56,9 +56,10 @@ void fleet_schema_close(struct fleet_schema *s);
 /* The number of the table whose name begins `name` and is followed there by `ending`; -1: there is none. */
 int fleet_schema_find(const struct fleet_schema *s, const char *name, const char *ending);
 
-/* The rows of a table in a loaded trace, or NULL in *out when it has none. */
-int fleet_table_source(const struct fleet_table *t, size_t at, struct tp *tp, const char *trace,
-                       struct export_source **out);
+/* The rows of the table with the schema's number `at` in a loaded trace, or NULL in *out when it has none. `made` is
+ * zeroed, and is to be freed after the source. */
+int fleet_table_source(const struct fleet_table *t, size_t at, struct storage *st, const char *trace,
+                       struct made_rows *made, struct export_source **out, struct error *err);
 
 /* Statements for one server, in order; `cluster` NULL: it is alone. Calls `run` with each until one fails. */
 int fleet_schema_make(const struct fleet_schema *s, const char *database, const char *cluster,

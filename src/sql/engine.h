@@ -29,9 +29,6 @@ void engine_close(struct engine *e); /* NULL is fine; every result must be close
  * the views that need a complete trace are created (once). */
 int engine_loaded(struct engine *e, struct error *err);
 
-/* The same without these views: for who reads tables alone. Making them costs more than the import of a small trace. */
-int engine_loaded_tables(struct engine *e, struct error *err);
-
 /* Makes the statement that is being stepped fail with -MRD_ECANCELLED, no other one that is open; may be called from a
  * signal handler or another thread. */
 void engine_interrupt(struct engine *e);

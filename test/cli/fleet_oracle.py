@@ -14,7 +14,7 @@ def public(table):
 
 
 # Rows that a fleet takes of a table, and what is measured anew by every import.
-WHERE = {"cpu": "cpu IS NOT NULL", "stats": "name NOT LIKE '%duration_ns'"}
+WHERE = {"cpu": "cpu IS NOT NULL", "stats": "value != 0 AND name NOT LIKE '%duration_ns'"}
 
 
 def columns_of(server, database="fleet_local"):

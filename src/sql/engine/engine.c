@@ -148,19 +148,12 @@ void engine_close(struct engine *e)
     mem_free(e);
 }
 
-int engine_loaded_tables(struct engine *e, struct error *err)
+int engine_loaded(struct engine *e, struct error *err)
 {
-    (void)err; /* of the type of engine_loaded() */
     storage_finalize(e->storage);
     e->generation++;
     e->all_args_ready = false;
     extract_cache_free(e);
-    return 0;
-}
-
-int engine_loaded(struct engine *e, struct error *err)
-{
-    engine_loaded_tables(e, err);
     if (e->loaded)
         return 0;
     int rc = prelude_run(e, "prelude.after_eof.", err);
