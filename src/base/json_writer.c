@@ -1,9 +1,9 @@
 /* Writes JSON. */
 #include "base/json_writer.h"
 
+#include "base/decimal.h"
 #include "base/utf8.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -91,16 +91,16 @@ static void put_word(struct json_writer *w, const char *word)
 
 void json_put_int(struct json_writer *w, int64_t v)
 {
-    char text[24];
-    snprintf(text, sizeof text, "%" PRId64, v);
-    put_word(w, text);
+    char digits[DECIMAL_SIZE];
+    begin(w);
+    put(w, digits, decimal_put_i64(v, digits));
 }
 
 void json_put_uint(struct json_writer *w, uint64_t v)
 {
-    char text[24];
-    snprintf(text, sizeof text, "%" PRIu64, v);
-    put_word(w, text);
+    char digits[DECIMAL_SIZE];
+    begin(w);
+    put(w, digits, decimal_put_u64(v, digits));
 }
 
 void json_put_bool(struct json_writer *w, bool v)

@@ -1,10 +1,13 @@
 /* Small writes on their way to a sink: bytes are collected and handed on in pieces. The first failure stays, and
- * nothing is written after it. */
+ * nothing is written after it.
+ *
+ * A sink may keep the pieces: it then puts another one in the place of `bytes` each time. */
 #ifndef MERIDIAN_EXPORT_BUFFER_H
 #define MERIDIAN_EXPORT_BUFFER_H
 
 #include "export/sink.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -14,13 +17,14 @@ struct export_buffer {
     struct export_sink sink;
     uint64_t total; /* bytes put so far */
     size_t n;
+    uint8_t *bytes; /* EXPORT_BUFFER_BYTES */
+    bool kept;      /* by the sink: all bytes come to it in such pieces; else what is large comes as it is */
     int rc;
     struct error err;
-    uint8_t bytes[EXPORT_BUFFER_BYTES];
 };
 
-/* All that comes from here on goes to the sink. */
-void export_buffer_begin(struct export_buffer *b, const struct export_sink *sink);
+/* All that comes from here on goes to the sink. `bytes`: room for a piece. */
+void export_buffer_begin(struct export_buffer *b, const struct export_sink *sink, uint8_t *bytes);
 
 /* Hands on what is there; 0 or the first failure, with its text in `err`. */
 int export_buffer_flush(struct export_buffer *b, struct error *err);

@@ -28,7 +28,8 @@ struct run {
     jobs;
     VEC(char)
     create; /* schema.sql */
-    struct export_buffer *buffer;
+    struct export_buffer buffer;
+    uint8_t *piece;
 };
 
 static int no_memory(struct error *err)
@@ -137,11 +138,11 @@ static int write_blocks(struct run *r, struct export_source *source, struct outp
 {
     const struct export_format *f = r->format;
     const struct export_sink sink = {to_file, file};
-    struct export_writer w = {.schema = export_source_schema(source), .out = r->buffer};
+    struct export_writer w = {.schema = export_source_schema(source), .out = &r->buffer};
     struct export_block block;
-    export_buffer_begin(r->buffer, &sink);
+    export_buffer_begin(&r->buffer, &sink, r->piece);
     int rc = f->begin ? f->begin(&w, err) : 0;
-    while (rc >= 0 && r->buffer->rc == 0 && (rc = export_next(source, &block, err)) == 1) {
+    while (rc >= 0 && r->buffer.rc == 0 && (rc = export_next(source, &block, err)) == 1) {
         r->counts->rows += block.rows;
         rc = f->block(&w, &block, err);
     }
@@ -150,8 +151,8 @@ static int write_blocks(struct run *r, struct export_source *source, struct outp
     if (f->free)
         f->free(&w);
     if (rc >= 0)
-        rc = export_buffer_flush(r->buffer, err);
-    r->counts->bytes += r->buffer->total;
+        rc = export_buffer_flush(&r->buffer, err);
+    r->counts->bytes += r->buffer.total;
     return rc;
 }
 
@@ -232,12 +233,12 @@ int export_directory(struct engine *e, const struct export_request *what, struct
     *counts = (struct export_counts){0};
     if (!r.format)
         return unknown_format(what->format, err);
-    r.buffer = mem_alloc(sizeof *r.buffer);
-    int rc = r.buffer ? run_jobs(&r, err) : no_memory(err);
+    r.piece = mem_alloc(EXPORT_BUFFER_BYTES);
+    int rc = r.piece ? run_jobs(&r, err) : no_memory(err);
     for (size_t i = 0; i < r.jobs.n; i++)
         mem_free(r.jobs.p[i].name);
     vec_free(&r.jobs);
     vec_free(&r.create);
-    mem_free(r.buffer);
+    mem_free(r.piece);
     return rc;
 }

@@ -1,6 +1,7 @@
 /* The table of formats, and numbers as text. */
 #include "export/formats.h"
 
+#include "base/decimal.h"
 #include "export/arrow.h"
 #include "export/native.h"
 #include "export/parquet.h"
@@ -29,33 +30,16 @@ const struct export_format *export_format_find(const char *name)
     return NULL;
 }
 
-static int forward(void *self, const void *bytes, size_t n, struct error *err)
-{
-    struct export_buffer *b = self;
-    (void)err;
-    export_put(b, bytes, n);
-    return 0;
-}
-
 int export_native_block(struct export_writer *w, const struct export_block *block, struct error *err)
 {
-    const struct export_sink sink = {forward, w->out};
-    return native_write_block(&sink, w->schema, block, true, err);
+    (void)err;
+    native_put_block(w->out, w->schema, block, true);
+    return 0;
 }
 
 size_t export_int_text(int64_t v, char out[EXPORT_DOUBLE_SIZE])
 {
-    char digits[24];
-    size_t n = 0, at = 0;
-    uint64_t u = v < 0 ? -(uint64_t)v : (uint64_t)v;
-    do
-        digits[n++] = (char)('0' + u % 10);
-    while (u /= 10);
-    if (v < 0)
-        out[at++] = '-';
-    while (n)
-        out[at++] = digits[--n];
-    return at;
+    return decimal_put_i64(v, out);
 }
 
 size_t export_double_text(double d, char out[EXPORT_DOUBLE_SIZE])

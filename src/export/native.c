@@ -1,9 +1,6 @@
 /* Writes blocks in ClickHouse's Native format. */
 #include "export/native.h"
 
-#include "base/alloc.h"
-#include "export/buffer.h"
-
 enum {
     SHARED_DICTIONARIES_WITH_ADDITIONAL_KEYS = 1, /* version of LowCardinality's keys */
     HAS_ADDITIONAL_KEYS = 0x200,                  /* the dictionary is in the block */
@@ -118,18 +115,11 @@ static void put_column(struct export_buffer *b, const struct export_column *c, c
         put_texts(b, v, rows);
 }
 
-int native_write_block(const struct export_sink *sink, const struct export_schema *schema,
-                       const struct export_block *block, bool low_cardinality, struct error *err)
+void native_put_block(struct export_buffer *b, const struct export_schema *schema, const struct export_block *block,
+                      bool low_cardinality)
 {
-    struct export_buffer *b = mem_alloc(sizeof *b);
-    if (!b)
-        return error_set(err, -MRD_ENOMEM, "out of memory");
-    export_buffer_begin(b, sink);
     export_put_varint(b, schema->count);
     export_put_varint(b, block->rows);
     for (size_t i = 0; i < schema->count; i++)
         put_column(b, &schema->columns[i], &block->columns[i], block->rows, low_cardinality);
-    int rc = export_buffer_flush(b, err);
-    mem_free(b);
-    return rc;
 }

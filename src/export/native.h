@@ -7,13 +7,14 @@
 #define MERIDIAN_EXPORT_NATIVE_H
 
 #include "export/block.h"
-#include "export/sink.h"
+#include "export/buffer.h"
 
 /* The type of a column in a CREATE TABLE and in blocks. `low_cardinality`: texts are LowCardinality(String), except
  * those that hardly repeat; servers of 2018 need a setting for that. */
 const char *native_type(const struct export_column *c, bool low_cardinality);
 
-int native_write_block(const struct export_sink *sink, const struct export_schema *schema,
-                       const struct export_block *block, bool low_cardinality, struct error *err);
+/* Failures of writing stay in the buffer. */
+void native_put_block(struct export_buffer *b, const struct export_schema *schema, const struct export_block *block,
+                      bool low_cardinality);
 
 #endif

@@ -139,15 +139,62 @@ int readable_plan(struct export_source *s, struct error *err)
     return ok && plan_args(s) ? 0 : error_set(err, -MRD_ENOMEM, "out of memory");
 }
 
-/* What a way gives for one row. */
-static int64_t follow(const struct export_source *s, size_t way, int64_t from)
+/* ---- rows of other tables ---- */
+
+enum { MAX_FLAT_ROWS = 1 << 16 }; /* of a table that is unpacked: of a larger one each row is looked up by itself */
+
+/* The words of a column, unpacked once for all rows that name them, or NULL. */
+static const int64_t *flatten(struct export_source *s, const struct table *t, uint32_t column)
 {
-    if (from == COL_NULL || from < 0)
-        return COL_NULL;
-    if (ways[way].table == T_COUNT)
-        return from / CPUS_PER_MACHINE;
-    const struct table *t = &s->st->t[ways[way].table];
-    return from < t->n_rows ? table_get(t, ways[way].table_column, (uint32_t)from) : COL_NULL;
+    const struct column *c = &t->columns[column];
+    for (size_t i = 0; i < s->flat.n; i++)
+        if (s->flat.p[i].column == c)
+            return s->flat.p[i].words;
+    int64_t *words = t->n_rows <= MAX_FLAT_ROWS && t->n_rows <= 4 * s->table->n_rows
+                         ? mem_alloc((t->n_rows + 1) * sizeof *words)
+                         : NULL;
+    if (words)
+        source_unpack(t, column, 0, t->n_rows, words);
+    if (!vec_push(&s->flat, (struct flat_column){c, words})) {
+        mem_free(words);
+        return NULL;
+    }
+    return words;
+}
+
+void readable_free(struct export_source *s)
+{
+    for (size_t i = 0; i < s->flat.n; i++)
+        mem_free(s->flat.p[i].words);
+    vec_free(&s->flat);
+    mem_free(s->machine_names);
+}
+
+/* The words of a column in the rows that `keys` names, `none` where it names none. */
+static void look_up(struct export_source *s, const struct table *t, uint32_t column, const int64_t *keys, uint32_t n,
+                    int64_t none, int64_t *out)
+{
+    const int64_t *flat = flatten(s, t, column);
+    const uint64_t rows = t->n_rows;
+    for (uint32_t i = 0; i < n; i++) { /* a key that is NULL is a large one */
+        if ((uint64_t)keys[i] >= rows)
+            out[i] = none;
+        else if (i && keys[i] == keys[i - 1])
+            out[i] = out[i - 1];
+        else
+            out[i] = flat ? flat[keys[i]] : table_get(t, column, (uint32_t)keys[i]);
+    }
+}
+
+/* What a way gives for n rows. */
+static void follow(struct export_source *s, size_t way, const int64_t *from, uint32_t n, int64_t *out)
+{
+    if (ways[way].table != T_COUNT) {
+        look_up(s, &s->st->t[ways[way].table], ways[way].table_column, from, n, COL_NULL, out);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = from[i] < 0 ? COL_NULL : from[i] / CPUS_PER_MACHINE;
 }
 
 static bool any_null(const int64_t *words, uint32_t n)
@@ -171,9 +218,9 @@ void readable_find(struct export_source *s, uint32_t first, uint32_t n)
             const int64_t *from = s->keys[ways[i].from];
             if (begun[ways[i].key] && !any_null(out, n))
                 continue;
-            for (uint32_t k = 0; k < n; k++)
-                if (!begun[ways[i].key] || out[k] == COL_NULL)
-                    out[k] = follow(s, i, from[k]);
+            follow(s, i, from, n, begun[ways[i].key] ? s->words : out);
+            for (uint32_t k = 0; begun[ways[i].key] && k < n; k++)
+                out[k] = out[k] == COL_NULL ? s->words[k] : out[k];
         }
         begun[ways[i].key] = true;
     }
@@ -183,23 +230,13 @@ void readable_find(struct export_source *s, uint32_t first, uint32_t n)
             machine[k] = 0;
 }
 
-void readable_words(const struct export_source *s, const struct source_column *c, uint32_t n, int64_t *out)
+void readable_words(struct export_source *s, const struct source_column *c, uint32_t n, int64_t *out)
 {
     const int64_t *key = s->keys[c->key];
-    const uint32_t rows = c->table->n_rows;
-    if (c->key == KEY_MACHINE) {
-        for (uint32_t i = 0; i < n; i++)
-            out[i] = key[i] >= 0 && key[i] < s->n_machines ? (int64_t)s->machine_names[key[i]] : 0;
+    if (c->key != KEY_MACHINE) {
+        look_up(s, c->table, c->column, key, n, column_null(c->type), out);
         return;
     }
-    const struct column *column = &c->table->columns[c->column];
-    const int64_t none = column_null(c->type);
-    int64_t last = COL_NULL, word = none; /* rows of one thread or track often follow each other */
-    for (uint32_t i = 0; i < n; i++) {
-        if (key[i] != last) {
-            last = key[i];
-            word = last >= 0 && last < rows ? column_get(column, (uint32_t)last) : none;
-        }
-        out[i] = word;
-    }
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = key[i] >= 0 && key[i] < s->n_machines ? (int64_t)s->machine_names[key[i]] : 0;
 }

@@ -1,4 +1,5 @@
 /* Makes blocks of the columns of a table. */
+#include "base/vectorised.h"
 #include "export/source_private.h"
 #include "storage/ucpu.h"
 
@@ -310,15 +311,16 @@ void source_unpack(const struct table *t, uint32_t column, uint32_t first, uint3
 }
 
 /* Words as integers; NULL is 0 with its byte set. True when there is one. */
-static bool make_ints(struct source_column *c, const int64_t *words, uint32_t n)
+VECTORISED static bool make_ints(const int64_t *words, uint32_t n, int64_t *ints, uint8_t *nulls)
 {
-    bool any = false;
+    uint64_t any = 0;
     for (uint32_t i = 0; i < n; i++) {
-        bool null = words[i] == COL_NULL;
-        c->ints[i] = null ? 0 : words[i];
-        c->null[i] = null;
+        const bool null = words[i] == COL_NULL;
+        ints[i] = null ? 0 : words[i];
         any |= null;
     }
+    for (uint32_t i = 0; any && i < n; i++)
+        nulls[i] = words[i] == COL_NULL;
     return any;
 }
 
@@ -364,13 +366,18 @@ static int make_column(struct export_source *s, size_t at, uint32_t first, uint3
     struct export_vector *v = &s->vectors.p[at];
     bool any_null = false;
     int rc = 0;
+    if (c->how == FROM_TABLE && c->ints && !s->columns.p[at].nullable) { /* words are the values */
+        source_unpack(s->table, c->column, first, n, c->ints);
+        *v = (struct export_vector){.ints = c->ints};
+        return 0;
+    }
     read_words(s, c, first, n);
     if (c->how == FROM_TRACE) { /* codes are all 0 */
         *v = (struct export_vector){.codes = c->codes, .dictionary = &s->trace, .dictionary_size = 1};
         return 0;
     }
     if (c->ints)
-        any_null = make_ints(c, s->words, n);
+        any_null = make_ints(s->words, n, c->ints, c->null);
     else if (c->doubles)
         any_null = make_doubles(c, s->words, n);
     else if (c->how == FROM_ARGS)
@@ -428,7 +435,7 @@ void export_source_close(struct export_source *s)
     mem_free(s->strings.codes);
     mem_free(s->sets.codes);
     mem_free(s->words);
-    mem_free(s->machine_names);
+    readable_free(s);
     mem_free(s->name);
     arena_free(&s->names);
     arena_free(&s->texts);

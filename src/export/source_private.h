@@ -48,6 +48,12 @@ struct code_map {
     size_t cap;
 };
 
+/* The words of a column that rows are looked up in, unpacked. */
+struct flat_column {
+    const struct column *column;
+    int64_t *words;
+};
+
 struct export_source {
     struct engine *e; /* NULL: the rows need none */
     struct storage *st;
@@ -70,7 +76,8 @@ struct export_source {
     uint32_t block_rows;      /* room of each array below, and of the columns */
     int64_t *keys[KEY_COUNT]; /* of the rows of the block; NULL: not known for this table */
     int64_t *words;           /* a column being read */
-    strid *machine_names;     /* by row of machine */
+    VEC(struct flat_column) flat;
+    strid *machine_names; /* by row of machine */
     uint32_t n_machines;
     struct code_map strings, sets;
     struct args_json json;
@@ -85,8 +92,9 @@ struct export_source {
 int readable_plan(struct export_source *s, struct error *err);
 /* Finds the keys of rows [first, first + n). */
 void readable_find(struct export_source *s, uint32_t first, uint32_t n);
+void readable_free(struct export_source *s);
 /* The words of a FROM_KEY column for the block's rows. */
-void readable_words(const struct export_source *s, const struct source_column *c, uint32_t n, int64_t *out);
+void readable_words(struct export_source *s, const struct source_column *c, uint32_t n, int64_t *out);
 
 /* ---- source.c ---- */
 

@@ -65,6 +65,10 @@ int text_column_strings(struct export_source *s, struct source_column *c, uint32
             *any_null = true;
             continue;
         }
+        if (i && s->words[i] == s->words[i - 1]) {
+            c->codes[i] = c->codes[i - 1];
+            continue;
+        }
         uint32_t *code = code_of(&s->strings, id);
         ok = code != NULL;
         if (ok && *code == 0) {
@@ -107,9 +111,10 @@ static int make_args(struct export_source *s, argset set, struct export_text *ou
 int text_column_args(struct export_source *s, struct source_column *c, uint32_t n, bool *any_null)
 {
     int rc = 0;
+    argset last = ARGSET_NONE;
     vec_clear(&c->text.texts);
     for (uint32_t i = 0; i < n && rc >= 0; i++) {
-        argset set = s->words[i] == COL_NULL ? ARGSET_NONE : args_of_cell(&s->st->args, s->words[i]);
+        argset set = s->words[i] == COL_NULL ? ARGSET_NONE : args_of_next_cell(&s->st->args, s->words[i], &last);
         c->null[i] = 1;
         c->codes[i] = 0;
         if (argset_is_none(set)) {

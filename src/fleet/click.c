@@ -161,14 +161,18 @@ static int refused(const struct click_server *s, struct link *l, struct error *e
 {
     struct click_text text = {0};
     struct slice piece;
-    while (text.bytes.n < 4096 && link_read(l, &piece, NULL) == 1)
+    struct error why = {0};
+    int more = 1;
+    while (text.bytes.n < 4096 && (more = link_read(l, &piece, &why)) == 1)
         put_bytes(&text, (const char *)piece.p, piece.len);
     const char *whole = click_string(&text), *at = strstr(whole, "DB::Exception: ");
     at = at ? at + strlen("DB::Exception: ") : whole;
     const char *end = strstr(at, ", e.what()");
     size_t n = end ? (size_t)(end - at) : strcspn(at, "\n");
     int rc = n ? error_set(err, -MRD_ESQL, "%s: %.*s", s->url, (int)(n < 400 ? n : 400), at)
-               : error_set(err, -MRD_ESQL, "%s: %s", s->url, l->reason);
+             : more == -MRD_ETIMEOUT /* it ends the statement at the same time */
+                 ? error_set(err, more, "%s: %s", s->url, why.text)
+                 : error_set(err, -MRD_ESQL, "%s: %s", s->url, l->reason);
     click_text_free(&text);
     return rc;
 }
@@ -194,15 +198,16 @@ static int64_t next_deadline(const struct click_limits *limits, int64_t first)
 /* Sends the statement; the answer's body is to be read when it went well. `l` has the deadline of the answer's
  * beginning. */
 static int request(struct link *l, const struct click_server *s, const char *sql, const char *settings,
-                   struct slice data, struct error *err)
+                   const struct slice *data, size_t n, struct error *err)
 {
     struct click_text head = {0};
+    const struct slice text = slice_str(sql);
     l->timeout_ms = s->limits.silence_ms;
     l->patient = s->limits.patient;
-    put_head(&head, s, sql, settings, data.p != NULL);
+    put_head(&head, s, sql, settings, n > 0);
     int rc = head.bad ? error_set(err, -MRD_ENOMEM, "out of memory") : link_open(l, s->url, err);
     if (rc == 0)
-        rc = link_request(l, click_string(&head), data.p ? data : slice_str(sql), err);
+        rc = link_request_pieces(l, click_string(&head), n ? data : &text, n ? n : 1, err);
     click_text_free(&head);
     if (rc < 0)
         return error_prefix(err, "%s", s->url);
@@ -218,15 +223,15 @@ static int too_long(const struct click_limits *limits, struct error *err)
 }
 
 /* The answer goes to `out`, or nowhere. */
-static int exchange(const struct click_server *s, const char *sql, const char *settings, struct slice data,
-                    struct click_text *out, struct error *err)
+static int exchange(const struct click_server *s, const char *sql, const char *settings, const struct slice *data,
+                    size_t n, struct click_text *out, struct error *err)
 {
     struct link *l = mem_zalloc(sizeof *l);
     if (!l)
         return error_set(err, -MRD_ENOMEM, "out of memory");
     l->fd = -1;
     l->deadline_ns = first_deadline(&s->limits);
-    int rc = request(l, s, sql, settings, data, err), more = 1;
+    int rc = request(l, s, sql, settings, data, n, err), more = 1;
     struct slice piece;
     uint64_t bytes = 0;
     while (rc == 0 && more == 1) {
@@ -248,12 +253,17 @@ static int exchange(const struct click_server *s, const char *sql, const char *s
 
 int click_run(const struct click_server *s, const char *sql, const char *settings, struct slice data, struct error *err)
 {
-    return exchange(s, sql, settings, data, NULL, err);
+    return exchange(s, sql, settings, &data, data.p != NULL, NULL, err);
+}
+
+int click_insert(const struct click_server *s, const char *sql, const struct slice *pieces, size_t n, struct error *err)
+{
+    return exchange(s, sql, NULL, pieces, n, NULL, err);
 }
 
 int click_fetch(const struct click_server *s, const char *sql, struct click_text *out, struct error *err)
 {
-    return exchange(s, sql, NULL, slice_of(NULL, 0), out, err);
+    return exchange(s, sql, NULL, NULL, 0, out, err);
 }
 
 /* ---- rows ---- */
@@ -290,7 +300,7 @@ int click_query(const struct click_server *s, const char *sql, const char *setti
         memcpy(r->url, s->url, sizeof r->url);
         r->limits = s->limits;
         r->link.deadline_ns = r->first_ns = first_deadline(&s->limits);
-        rc = request(&r->link, s, sql, click_string(&with), slice_of(NULL, 0), err);
+        rc = request(&r->link, s, sql, click_string(&with), NULL, 0, err);
     }
     if (rc == 0)
         rc = separated_begin(&r->rows, err);

@@ -59,6 +59,10 @@ struct click_server click_for_users(const struct click_server *s);
 int click_run(const struct click_server *s, const char *sql, const char *settings, struct slice data,
               struct error *err);
 
+/* Runs an INSERT whose data is in pieces. */
+int click_insert(const struct click_server *s, const char *sql, const struct slice *pieces, size_t n,
+                 struct error *err);
+
 /* Runs a statement and appends its answer as it comes, in the format that the statement names. */
 int click_fetch(const struct click_server *s, const char *sql, struct click_text *out, struct error *err);
 

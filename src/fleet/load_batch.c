@@ -27,14 +27,92 @@ int batch_open(struct batch *b, const struct fleet *f, unsigned shard, uint64_t 
     b->ones = mem_alloc(n);
     if (!b->tables || !b->constant || !b->nothing || !b->codes || !b->ones)
         return -MRD_ENOMEM;
+    for (size_t i = 0; i < f->schema.tables.n; i++)
+        b->tables[i].batch = b;
     memset(b->ones, 1, n);
     return 0;
 }
 
+/* ---- pieces ---- */
+
+static uint64_t table_bytes(const struct batch_table *t)
+{
+    return (uint64_t)t->full.n * EXPORT_BUFFER_BYTES + (t->out.bytes ? t->out.n : 0);
+}
+
+static uint8_t *take_piece(struct batch *b)
+{
+    return b->idle.n ? b->idle.p[--b->idle.n] : mem_alloc(EXPORT_BUFFER_BYTES);
+}
+
+/* A piece that is needed no more. */
+static void give_piece(struct batch *b, const uint8_t *piece)
+{
+    uint8_t *p = (uint8_t *)(uintptr_t)piece;
+    if (p && !vec_push(&b->idle, p))
+        mem_free(p);
+}
+
+/* Keeps a piece that is full, and puts another one in its place. */
+static int keep(void *self, const void *bytes, size_t n, struct error *err)
+{
+    struct batch_table *t = self;
+    uint8_t *next = take_piece(t->batch);
+    if (!next || !vec_push(&t->full, slice_of(bytes, n))) {
+        mem_free(next);
+        return fleet_no_memory(err);
+    }
+    t->out.bytes = next;
+    return 0;
+}
+
+static bool open_table(struct batch *b, struct batch_table *t)
+{
+    const struct export_sink sink = {keep, t};
+    uint8_t *piece = t->out.bytes ? t->out.bytes : take_piece(b);
+    if (piece && !t->out.bytes) {
+        export_buffer_begin(&t->out, &sink, piece);
+        t->out.kept = true;
+    }
+    return piece != NULL;
+}
+
+/* Half a block is none: takes the table back to so many bytes. */
+static void cut_table(struct batch *b, struct batch_table *t, uint64_t size)
+{
+    while (t->full.n * (uint64_t)EXPORT_BUFFER_BYTES > size) {
+        give_piece(b, t->out.bytes);
+        t->out.bytes = (uint8_t *)(uintptr_t)t->full.p[--t->full.n].p;
+    }
+    t->out.n = (size_t)(size - t->full.n * (uint64_t)EXPORT_BUFFER_BYTES);
+    t->out.rc = 0;
+}
+
+static void empty_table(struct batch *b, struct batch_table *t)
+{
+    for (size_t i = 0; i < t->full.n; i++)
+        give_piece(b, t->full.p[i].p);
+    give_piece(b, t->out.bytes);
+    vec_clear(&t->full);
+    t->out.bytes = NULL;
+}
+
+/* Gives the memory of all back. */
+static void free_pieces(struct batch *b)
+{
+    for (size_t i = 0; b->tables && i < b->fleet->schema.tables.n; i++) {
+        empty_table(b, &b->tables[i]);
+        vec_free(&b->tables[i].full);
+    }
+    for (size_t i = 0; i < b->idle.n; i++)
+        mem_free(b->idle.p[i]);
+    vec_free(&b->idle);
+    b->held = 0;
+}
+
 void batch_close(struct batch *b)
 {
-    for (size_t i = 0; b->tables && i < b->fleet->schema.tables.n; i++)
-        vec_free(&b->tables[i].bytes);
+    free_pieces(b);
     mem_free(b->tables);
     mem_free(b->constant);
     mem_free(b->nothing);
@@ -49,9 +127,7 @@ void batch_close(struct batch *b)
 static int fail(struct batch *b, int rc)
 {
     b->failed = rc;
-    for (size_t i = 0; i < b->fleet->schema.tables.n; i++)
-        vec_free(&b->tables[i].bytes); /* gives the memory back */
-    b->held = 0;
+    free_pieces(b);
     return rc;
 }
 
@@ -70,10 +146,10 @@ int batch_ping(struct batch *b)
 
 /* ---- sending ---- */
 
-static int insert(struct batch *b, const char *sql, struct slice data)
+static int insert(struct batch *b, const char *sql, const struct slice *data, size_t n)
 {
     for (size_t i = 0; i < b->n_nodes; i++) {
-        int rc = click_run(&b->nodes[i].server, sql, NULL, data, &b->why);
+        int rc = click_insert(&b->nodes[i].server, sql, data, n, &b->why);
         if (rc < 0)
             return fail(b, rc);
     }
@@ -93,8 +169,9 @@ static int announce(struct batch *b)
     click_putf(&sql, "INSERT INTO %s_local.begun (load, trace, host, pid) FORMAT TabSeparated", b->fleet->database);
     int rc = lines.bad || sql.bad ? fail(b, error_set(&b->why, -MRD_ENOMEM, "out of memory")) : 0;
     if (rc == 0 && lines.bytes.n) {
+        const struct slice data = slice_of(lines.bytes.p, lines.bytes.n);
         b->begun_ns = b->begun_ns ? b->begun_ns : clock_now_ns(CLOCK_BOOTTIME);
-        rc = insert(b, click_string(&sql), slice_of(lines.bytes.p, lines.bytes.n));
+        rc = insert(b, click_string(&sql), &data, 1);
     }
     click_text_free(&lines);
     click_text_free(&sql);
@@ -105,19 +182,24 @@ static int send_table(struct batch *b, size_t table)
 {
     struct batch_table *t = &b->tables[table];
     struct click_text sql = {0};
-    if (t->bytes.n == 0)
+    const uint64_t size = table_bytes(t);
+    if (size == 0)
         return 0;
     click_putf(&sql, "INSERT INTO %s_local.`%s_in` FORMAT Native", b->fleet->database,
                b->fleet->schema.tables.p[table].name);
     int rc = sql.bad ? fail(b, error_set(&b->why, -MRD_ENOMEM, "out of memory")) : announce(b);
-    if (rc == 0)
-        rc = insert(b, click_string(&sql), slice_of(t->bytes.p, t->bytes.n));
+    if (rc == 0 && !vec_reserve(&t->full, t->full.n + 1))
+        rc = fail(b, error_set(&b->why, -MRD_ENOMEM, "out of memory"));
+    if (rc == 0) {
+        t->full.p[t->full.n] = slice_of(t->out.bytes, t->out.n); /* which is not counted among them */
+        rc = insert(b, click_string(&sql), t->full.p, t->full.n + 1);
+    }
     click_text_free(&sql);
     if (rc < 0)
         return rc;
-    b->held -= t->bytes.n;
-    b->sent += t->bytes.n;
-    vec_clear(&t->bytes);
+    b->held -= size;
+    b->sent += size;
+    empty_table(b, t);
     return 0;
 }
 
@@ -125,7 +207,7 @@ static int send_largest(struct batch *b)
 {
     size_t largest = 0;
     for (size_t i = 0; i < b->fleet->schema.tables.n; i++)
-        if (b->tables[i].bytes.n > b->tables[largest].bytes.n)
+        if (table_bytes(&b->tables[i]) > table_bytes(&b->tables[largest]))
             largest = i;
     return send_table(b, largest);
 }
@@ -143,16 +225,6 @@ int batch_trace_begin(struct batch *b, uint32_t file, const char *trace, struct 
     l->load = (int64_t)(number >> 1);
     l->file = file;
     memcpy(l->trace, trace, sizeof l->trace);
-    return 0;
-}
-
-static int keep(void *self, const void *bytes, size_t n, struct error *err)
-{
-    struct batch_table *t = self;
-    if (!vec_reserve(&t->bytes, t->bytes.n + n))
-        return fleet_no_memory(err);
-    memcpy(t->bytes.p + t->bytes.n, bytes, n);
-    t->bytes.n += n;
     return 0;
 }
 
@@ -251,20 +323,20 @@ int batch_put(struct batch *b, size_t table, int64_t month, const struct export_
     struct batch_table *to = &b->tables[table];
     const struct export_text trace = {vec_last(&b->loads)->trace, FLEET_ID_SIZE - 1};
     const struct export_schema schema = {t->name, t->columns.p, t->columns.n};
-    const struct export_sink sink = {keep, to};
-    const size_t before = to->bytes.n;
+    const uint64_t before = table_bytes(to);
     if (b->failed)
         return b->failed;
-    int rc = fit_columns(b, t, month, from, block, &trace, err);
+    int rc = open_table(b, to) ? fit_columns(b, t, month, from, block, &trace, err) : fleet_no_memory(err);
     if (rc < 0)
         return rc;
     const struct export_block fitted = {block->rows, b->vectors.p};
-    rc = native_write_block(&sink, &schema, &fitted, true, err);
-    if (rc < 0) { /* half a block is none */
-        to->bytes.n = before;
+    native_put_block(&to->out, &schema, &fitted, true);
+    if (to->out.rc < 0) {
+        rc = error_set(err, to->out.rc, "%s", to->out.err.text);
+        cut_table(b, to, before);
         return rc;
     }
-    b->held += to->bytes.n - before;
+    b->held += table_bytes(to) - before;
     while (rc == 0 && b->held > b->limit)
         rc = send_largest(b);
     if (rc < 0 && err)

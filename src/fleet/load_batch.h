@@ -11,6 +11,7 @@
 #ifndef MERIDIAN_FLEET_LOAD_BATCH_H
 #define MERIDIAN_FLEET_LOAD_BATCH_H
 
+#include "export/buffer.h"
 #include "fleet/fleet_private.h"
 
 /* How long a batch may take from its first row to its commit. What was begun earlier than FLEET_ABANDONED_S ago is
@@ -30,12 +31,15 @@ struct batch {
     const struct fleet_node *nodes;
     size_t n_nodes;
     struct batch_table {
-        VEC(uint8_t) bytes;
-    } * tables;       /* by the schema's number */
-    uint64_t held;    /* bytes in them */
-    uint64_t sent;    /* to each replica so far */
-    uint64_t limit;   /* of held */
-    int64_t begun_ns; /* CLOCK_BOOTTIME of the first announcement; 0: none */
+        struct batch *batch;
+        struct export_buffer out; /* into the piece at hand; bytes NULL: there is none */
+        VEC(struct slice) full;   /* pieces before it, of EXPORT_BUFFER_BYTES each */
+    } * tables;                   /* by the schema's number */
+    VEC(uint8_t *) idle;          /* pieces that were sent, for what comes next */
+    uint64_t held;                /* bytes in tables */
+    uint64_t sent;                /* to each replica so far */
+    uint64_t limit;               /* of held */
+    int64_t begun_ns;             /* CLOCK_BOOTTIME of the first announcement; 0: none */
     VEC(struct batch_load) loads;
     struct click_text commits; /* lines of TabSeparated */
     const char *host;

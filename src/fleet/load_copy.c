@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { COPY_ROWS = 1 << 16 };                /* that are in memory at a time */
 #define MOST_ROWS ((uint64_t)UINT32_MAX + 1) /* of a load in one table: an id has 32 bits */
@@ -113,26 +114,61 @@ int load_commit_copy(const struct fleet *f, const struct click_server *from, con
     return copy_answer(f, from, to, sql, "commits", &empty, err);
 }
 
+/* What one round copies: rows of a load in a table. */
+struct page {
+    size_t table;
+    int64_t load, after, last; /* ids in between, the last one among them */
+};
+
+/* Where the next page ends: COPY_ROWS ids further, or with the load. Only ids are read for that. */
+static int find_page(const struct fleet *f, const struct click_server *from, struct page *p, struct error *err)
+{
+    char sql[512], cell[32];
+    char *end;
+    snprintf(sql, sizeof sql,
+             "SELECT max(id) FROM (SELECT id FROM %s_local.`%s_rows` PREWHERE load = %" PRId64 " AND id > %" PRId64
+             " ORDER BY id LIMIT %d)",
+             f->database, name_of(f, p->table), p->load, p->after, COPY_ROWS);
+    int rc = click_one(from, sql, cell, sizeof cell, err);
+    p->last = strtoll(cell, &end, 10);
+    if (rc == 0 && (*end || p->last <= p->after))
+        rc = error_set(err, -MRD_EFORMAT, "%s: load %" PRId64 " of %s has fewer rows than its commit says", from->url,
+                       p->load, name_of(f, p->table));
+    return rc;
+}
+
+static int copy_page(const struct fleet *f, const struct click_server *from, const struct click_server *to,
+                     struct page *p, bool only, struct error *err)
+{
+    char sql[512], rows[160], ids[80] = "";
+    bool empty;
+    int rc = only ? 0 : find_page(f, from, p, err);
+    if (rc < 0)
+        return rc;
+    if (!only)
+        snprintf(ids, sizeof ids, " AND id > %" PRId64 " AND id <= %" PRId64, p->after, p->last);
+    snprintf(rows, sizeof rows, "%s_rows", name_of(f, p->table));
+    snprintf(sql, sizeof sql, "SELECT * FROM %s_local.`%s` PREWHERE load = %" PRId64 "%s LIMIT %d FORMAT Native",
+             f->database, rows, p->load, ids, COPY_ROWS);
+    rc = copy_answer(f, from, to, sql, rows, &empty, err);
+    p->after = p->last;
+    if (rc == 0 && empty)
+        rc = error_set(err, -MRD_EFORMAT, "%s: load %" PRId64 " of %s has fewer rows than its commit says", from->url,
+                       p->load, name_of(f, p->table));
+    return rc;
+}
+
 /* What a load has in one table, in rounds: there are as many as the number of rows asks for, and each must bring all of
- * its own. */
+ * its own. An id is that of one row. */
 static int copy_table(const struct fleet *f, const struct click_server *from, const struct click_server *to,
                       size_t table, int64_t load, uint64_t n, int (*each)(void *ctx, uint64_t rows, struct error *err),
                       void *ctx, struct error *err)
 {
-    char sql[512], rows[160];
-    bool empty;
+    struct page p = {.table = table, .load = load, .after = -1};
     int rc = 0;
-    snprintf(rows, sizeof rows, "%s_rows", name_of(f, table));
     for (uint64_t done = 0, there; rc == 0 && done < n;) {
-        /* The order decides nothing but that each row is in one piece; a table without ids has few rows. */
-        snprintf(sql, sizeof sql,
-                 "SELECT * FROM %s_local.`%s` WHERE load = %" PRId64 "%s LIMIT %" PRIu64 ", %d FORMAT Native",
-                 f->database, rows, load, n > COPY_ROWS ? " ORDER BY id" : "", done, COPY_ROWS);
         const uint64_t wanted = n - done < COPY_ROWS ? n : done + COPY_ROWS;
-        rc = copy_answer(f, from, to, sql, rows, &empty, err);
-        if (rc == 0 && empty)
-            rc = error_set(err, -MRD_EFORMAT, "%s: load %" PRId64 " of %s has fewer rows than its commit says",
-                           from->url, load, name_of(f, table));
+        rc = copy_page(f, from, to, &p, n <= COPY_ROWS, err);
         if (rc == 0)
             rc = count_rows(f, to, table, load, &there, err);
         if (rc == 0 && there != wanted)

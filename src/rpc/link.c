@@ -5,6 +5,7 @@
 #include "base/file.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -138,13 +139,14 @@ void link_close(struct link *l)
     l->fd = -1;
 }
 
-static int send_all(struct link *l, struct slice bytes, struct error *err)
+/* `more` follows at once: what is small waits for it, so that it does not go in a packet of its own. */
+static int send_part(struct link *l, struct slice bytes, bool more, struct error *err)
 {
     while (bytes.len) {
         int rc = keep_deadline(l, l->timeout_ms, err);
         if (rc < 0)
             return rc;
-        ssize_t n = send(l->fd, bytes.p, bytes.len, MSG_NOSIGNAL);
+        ssize_t n = send(l->fd, bytes.p, bytes.len, MSG_NOSIGNAL | (more ? MSG_MORE : 0));
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -153,6 +155,11 @@ static int send_all(struct link *l, struct slice bytes, struct error *err)
         bytes.len -= (size_t)n;
     }
     return 0;
+}
+
+static int send_all(struct link *l, struct slice bytes, struct error *err)
+{
+    return send_part(l, bytes, false, err);
 }
 
 /* More of the connection into the buffer, that is waited for `ms`: 1; 0: its end. */
@@ -212,14 +219,22 @@ static int read_head(struct link *l, struct error *err)
 
 int link_request(struct link *l, const char *head, struct slice body, struct error *err)
 {
+    return link_request_pieces(l, head, &body, 1, err);
+}
+
+int link_request_pieces(struct link *l, const char *head, const struct slice *body, size_t n, struct error *err)
+{
     char rest[256];
     struct error ignored;
-    int n = snprintf(rest, sizeof rest, "Host: %s\r\nContent-Length: %zu\r\n\r\n", l->host, body.len);
-    int rc = send_all(l, slice_str(head), err);
+    uint64_t size = 0;
+    for (size_t i = 0; i < n; i++)
+        size += body[i].len;
+    int len = snprintf(rest, sizeof rest, "Host: %s\r\nContent-Length: %" PRIu64 "\r\n\r\n", l->host, size);
+    int rc = send_part(l, slice_str(head), true, err);
     if (rc == 0)
-        rc = send_all(l, slice_of(rest, (size_t)n), err);
-    if (rc == 0)
-        rc = send_all(l, body, err);
+        rc = send_part(l, slice_of(rest, (size_t)len), size > 0, err);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = send_part(l, body[i], i + 1 < n, err);
     /* A server that refuses answers before it has read all, and closes: what it said counts for more. */
     if (rc == 0)
         rc = read_head(l, err);

@@ -33,6 +33,8 @@ int link_send(struct link *l, struct slice request, struct error *err);
 /* One request over HTTP: `head` is its first line and its headers, each with CR LF, without Host, Content-Length and
  * the empty line. l->status is the answer's, and link_read() gives its body, whatever the status. */
 int link_request(struct link *l, const char *head, struct slice body, struct error *err);
+/* The same with a body in pieces. */
+int link_request_pieces(struct link *l, const char *head, const struct slice *body, size_t n, struct error *err);
 
 /* The next bytes of the answer, a view until the next call: 1; 0: it is at its end (HTTP), or the server has gone. */
 int link_read(struct link *l, struct slice *bytes, struct error *err);

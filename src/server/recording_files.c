@@ -2,6 +2,7 @@
 #include "server/recording_files.h"
 
 #include "base/alloc.h"
+#include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -58,40 +59,48 @@ static const char *below(const char *root, const char *path)
     return strncmp(path, root, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
 }
 
-/* The path has no links any more; should one have come meanwhile, it is not followed. */
-static int open_below(const char *root, const char *name)
+/* Where the file is, as a descriptor of O_PATH. The path has no links any more; should one have come meanwhile, it is
+ * not followed. */
+static int find_below(const char *root, const char *name)
 {
-    struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
     int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int fd = dir < 0 ? -1 : (int)syscall(SYS_openat2, dir, name, &how, sizeof how);
+    int place = dir < 0 ? -1 : (int)syscall(SYS_openat2, dir, name, &how, sizeof how);
     int why = errno;
     if (dir >= 0)
         close(dir);
     errno = why;
-    return fd;
+    return place;
+}
+
+/* Opens what is there when it is a file: to open a device may do something. The descriptor, or negative. */
+static int open_place(int place, struct error *err)
+{
+    struct stat st;
+    if (fstat(place, &st) < 0 || !S_ISREG(st.st_mode))
+        return error_set(err, -MRD_EUNSUPPORTED, "not a file: directories are not asked");
+    if (st.st_size == 0) /* as those of /proc are, which may have no end */
+        return error_set(err, -MRD_EUNSUPPORTED, "the file is empty");
+    int fd = file_open_again(place);
+    return fd < 0 ? error_set_errno(err, errno, "cannot open it") : fd;
 }
 
 int recordings_open(const struct recordings *r, const char *path, char by[RECORDING_PATH_SIZE], struct error *err)
 {
-    struct stat st;
     char *real = path[0] == '/' ? realpath(path, NULL) : NULL;
     const char *root = NULL, *name = NULL;
     for (size_t i = 0; real && !name && i < r->n; i++)
         if ((name = below(r->roots[i], real)))
             root = r->roots[i];
     /* Whether a file elsewhere exists is nobody's business. */
-    int fd = name ? open_below(root, name) : -1;
-    int rc = !name    ? error_set(err, -MRD_EDENIED, "no file of that name is below the directories of --traces")
-             : fd < 0 ? error_set_errno(err, errno, "cannot open it")
-                      : 0;
+    int place = name ? find_below(root, name) : -1;
+    int fd = !name       ? error_set(err, -MRD_EDENIED, "no file of that name is below the directories of --traces")
+             : place < 0 ? error_set_errno(err, errno, "cannot open it")
+                         : open_place(place, err);
     free(real);
-    if (rc == 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))
-        rc = error_set(err, -MRD_EUNSUPPORTED, "not a file: directories are not asked");
-    if (rc < 0 && fd >= 0)
-        close(fd);
-    if (rc < 0)
-        return rc;
-    snprintf(by, RECORDING_PATH_SIZE, "/proc/self/fd/%d", fd);
+    if (place >= 0)
+        close(place);
+    if (fd >= 0)
+        snprintf(by, RECORDING_PATH_SIZE, "/proc/self/fd/%d", fd);
     return fd;
 }

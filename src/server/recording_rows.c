@@ -9,8 +9,11 @@
 #include "server/rows_text.h"
 #include "server/worker.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAX_ANSWER = 64 << 20 }; /* bytes, of one recording */
@@ -96,6 +99,15 @@ void rows_begin(struct worker *w, struct session *s, struct slice args)
 
 /* ---- one recording ---- */
 
+/* What failed there, without the name that the file has for this process. */
+static int refuse(const struct tp *tp, const char *path, struct error *err)
+{
+    const char *text = tp ? tp_error(tp) : "out of memory";
+    const size_t n = strlen(path);
+    return error_set(err, -MRD_EFORMAT, "%s",
+                     strncmp(text, path, n) == 0 && strncmp(text + n, ": ", 2) == 0 ? text + n + 2 : text);
+}
+
 static int load(struct worker *w, struct tp **tp, const char *path, struct error *err)
 {
     int rc = tp_open(tp, &w->trace->config);
@@ -105,15 +117,27 @@ static int load(struct worker *w, struct tp **tp, const char *path, struct error
         rc = tp_load(*tp, path);
     if (rc == 0)
         rc = tp_finish(*tp);
-    return rc == 0 ? 0 : error_set(err, -MRD_EFORMAT, "%s", *tp ? tp_error(*tp) : "out of memory");
+    return rc == 0 ? 0 : refuse(*tp, path, err);
 }
 
-/* Opens the file that is wanted, when it still is the one that is meant. The descriptor, or negative. */
-static int open_wanted(struct worker *w, const struct wanted *x, char *id, struct tp **tp, struct error *err)
+static bool is_as_before(int fd, const struct stat *before)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && st.st_size == before->st_size && st.st_mtim.tv_sec == before->st_mtim.tv_sec &&
+           st.st_mtim.tv_nsec == before->st_mtim.tv_nsec && st.st_ctim.tv_sec == before->st_ctim.tv_sec &&
+           st.st_ctim.tv_nsec == before->st_ctim.tv_nsec;
+}
+
+/* Opens the file that is wanted, when it still is the one that is meant; *before: what it was. The descriptor, or
+ * negative. */
+static int open_wanted(struct worker *w, const struct wanted *x, char *id, struct tp **tp, struct stat *before,
+                       struct error *err)
 {
     char by[RECORDING_PATH_SIZE];
     int fd = recordings_open(w->recordings, x->path, by, err);
-    int rc = fd < 0 ? fd : export_files_id((const char *const[]){by}, 1, id, err);
+    int rc = fd < 0 ? fd : fstat(fd, before) < 0 ? error_set_errno(err, errno, "cannot look at it") : 0;
+    if (rc == 0)
+        rc = export_files_id((const char *const[]){by}, 1, id, err);
     if (rc == 0 && x->trace && strcmp(x->trace, id) != 0)
         rc = error_set(err, -MRD_ENOTFOUND, "the file has other bytes than the recording %.40s", x->trace);
     if (rc == 0)
@@ -135,7 +159,7 @@ static int put_result(struct rows_answer *a, struct tp *tp, const char *id, stru
         rc = error_set(err, -MRD_ENOMEM, "out of memory");
     else if (rc == 0 && a->text.n > MAX_ANSWER)
         rc = error_set(err, -MRD_ELIMIT, "more than %d MiB of rows: ask for less", MAX_ANSWER >> 20);
-    else if ((rc < 0 && rc != -MRD_ENOMEM) || more < 0)
+    else if ((rc < 0 && !err->code) || more < 0)
         rc = error_set(err, -MRD_ESQL, "%s", tp_error(tp));
     return rc;
 }
@@ -147,13 +171,16 @@ static void answer_one(struct worker *w, struct session *s, struct rows_answer *
     struct rows_text t = {0};
     struct error err = {0};
     struct tp *tp = NULL;
-    int fd = open_wanted(w, x, id, &tp, &err), rc = fd < 0 ? fd : 0;
+    struct stat before;
+    int fd = open_wanted(w, x, id, &tp, &before, &err), rc = fd < 0 ? fd : 0;
     if (rc == 0 && worker_begin_query_on(w, s, tp)) {
         rc = put_result(a, tp, id, &t, &err);
         if (rc < 0 && w->overdue)
             error_set(&err, rc, "interrupted: other clients were waiting for this statement");
         worker_end_query(w);
     }
+    if (rc == 0 && !is_as_before(fd, &before)) /* rows of other bytes than those of its name */
+        rc = error_set(&err, -MRD_EFORMAT, "the file was written while it was read");
     if (rc < 0)
         a->text.n = 0, t.rows = 0; /* a part of the rows is no answer */
     rows_text_end(&t, &a->text, x->trace ? x->trace : id, rc < 0 ? err.text : "");

@@ -184,6 +184,10 @@ static inline bool args_may_number(const struct args *a)
 int64_t args_cell(const struct args *a, argset set);
 argset args_of_cell(const struct args *a, int64_t cell);
 
+/* The same for cells that come one after the other, many of them in order: *last is the set of the one before, none to
+ * begin with. */
+argset args_of_next_cell(const struct args *a, int64_t cell, argset *last);
+
 /* Appending to a list. Names are interned. */
 void arg_list_add(struct args *a, struct arg_list *l, strid flat_key, strid key, enum arg_type type, int64_t word);
 void arg_list_int(struct args *a, struct arg_list *l, const char *key, int64_t v);

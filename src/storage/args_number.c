@@ -133,3 +133,19 @@ argset args_of_cell(const struct args *a, int64_t cell)
     }
     return a->numbers[lo] == cell ? (argset){lo + 1} : ARGSET_NONE;
 }
+
+enum { NEXT_SETS = 16 }; /* that are looked at before all are searched: a table has most sets, not each */
+
+argset args_of_next_cell(const struct args *a, int64_t cell, argset *last)
+{
+    if (!a->numbers || cell < 0 || cell > UINT32_MAX)
+        return args_of_cell(a, cell);
+    const uint32_t first = last->plus_one ? last->plus_one - 1 : 0;
+    for (uint32_t at = first; at - first < NEXT_SETS && at < a->n_numbers && a->numbers[at] <= cell; at++)
+        if (a->numbers[at] == cell && a->numbers[at + 1] > cell)
+            return *last = (argset){at + 1};
+    argset set = args_of_cell(a, cell);
+    if (!argset_is_none(set))
+        *last = set;
+    return set;
+}

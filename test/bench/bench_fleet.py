@@ -107,10 +107,12 @@ class Bench:
         empty = self.dir / "empty.pftrace"
         empty.write_bytes(b"")
         sample = paths if len(paths) <= 100 else paths[:: len(paths) // 100]
-        _, start, _ = cpu_of(lambda: [self.run("query", "--threads", "1", empty, "select 1") for _ in range(20)])
-        _, cpu, _ = cpu_of(lambda: [self.run("query", "--threads", "1", p, "select 1") for p in sample])
+        cpu = start = 0
+        for p in sample: # in turns: what else the machine does falls on both
+            cpu += cpu_of(lambda: self.run("query", "--threads", "1", p, "select 1"))[1]
+            start += cpu_of(lambda: self.run("query", "--threads", "1", empty, "select 1"))[1]
         size = sum(p.stat().st_size for p in paths) / sum(p.stat().st_size for p in sample)
-        return (cpu - len(sample) * start / 20) * size, cpu * size
+        return (cpu - start) * size, cpu * size
 
     def add(self, name, paths, rounds):
         """Import alone and add in turns, the latter into fleets of their own; the last is NAME."""

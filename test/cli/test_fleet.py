@@ -224,7 +224,7 @@ class Fleet(harness.Case):
     def test_memory(self):
         """A recording that needs more than the budget is an error of its own; the others are added."""
         big = self.dir / "big.pftrace"
-        big.write_bytes((harness.DATA / "linux-sched.pftrace").read_bytes() * 40)
+        big.write_bytes((harness.DATA / "linux-sched.pftrace").read_bytes() * 150)
         text = self.add(big, harness.DATA / TRACES[0], harness.DATA / TRACES[1], "--memory", "64M", "--jobs", "2", code=1)
         self.assertIn("2 added", text)
         self.assertIn("big.pftrace: cannot be imported: ", text)

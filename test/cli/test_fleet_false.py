@@ -239,6 +239,16 @@ class FalseServer(harness.Case):
             self.assertIn(f"{other.url}: has {there} rows of load 5 of slice after {self.server.url} gave it 65536", self.repair())
             self.assertEqual(len([s for s in other.sql if "INSERT INTO fleet_local.`slice_rows`" in s]), 1)
 
+    def test_repair_goes_on_by_ids(self):
+        """A page begins behind the ids of the one before: what does not go on is given up."""
+        for ids, asked in (([65535, 65535], ["> 65535"]), ([65535, 7], ["> 65535"]), ([-1], ["> -1"]), (["x"], ["> -1"])):
+            other, says = self.replica(), iter(ids)
+            self.server.says["SELECT t, n FROM"] = b"t\tn\nString\tUInt64\nslice\t4294967296\n"
+            self.server.says["SELECT max(id) FROM"] = lambda sql: f"n\nInt64\n{next(says)}\n".encode()
+            other.says["SELECT count() FROM fleet_local.`slice_rows`"] = b"n\nUInt64\n65536\n"
+            self.assertIn(f"{self.server.url}: load 5 of slice has fewer rows than its commit says", self.repair())
+            self.assertIn(asked[-1], [s for s in self.server.sql if "SELECT max(id)" in s][-1])
+
     def test_repair_comes_to_an_end(self):
         """However long a server says that there is more; on a terminal it is told how far it is."""
         def slow(pause):
@@ -250,6 +260,7 @@ class FalseServer(harness.Case):
                 time.sleep(pause)
                 return b""
             self.server.says["SELECT t, n FROM"] = b"t\tn\nString\tUInt64\nslice\t4294967296\n"
+            self.server.says["SELECT max(id) FROM"] = lambda sql: b"n\nInt64\n%d\n" % (there[0] + 65535)
             other.says["INSERT INTO"] = insert
             other.says["SELECT count() FROM fleet_local.`slice_rows`"] = lambda sql: b"n\nUInt64\n%d\n" % there[0]
             return other

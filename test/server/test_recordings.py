@@ -4,6 +4,7 @@ import os
 import shutil
 import socket
 import tempfile
+import threading
 import time
 import unittest
 import urllib.parse
@@ -105,11 +106,15 @@ class Recordings(unittest.TestCase):
             status, _, body = self.server.request("GET", "/recordings?" + query)
             self.assertEqual(status, 400, query)
             self.assertIn(b"argument" if b"argument" in body else b"needed", body)
+        (self.inside / "empty").write_bytes(b"")
+        self.assertEqual(self.refused(self.inside / "empty"), "the file is empty")
         self.assertEqual(self.get("select '" + "x" * 20000 + "'", self.a)[0], 413)
         self.assertEqual(len(self.lines("select '" + "x" * 20000 + "'", self.a, method="POST")), 2)
         garbage = self.inside / "garbage"
         garbage.write_bytes(os.urandom(5000))
-        self.assertNotEqual(self.refused(garbage), "")
+        told = self.refused(garbage)
+        self.assertIn("Unknown trace type", told)
+        self.assertNotIn("/proc/", told)
 
     def test_without_directories(self):
         self.server = Server(DATA / "linux-sched.pftrace")
@@ -131,6 +136,37 @@ class Recordings(unittest.TestCase):
             found = self.lines(rows, self.b)
             self.assertEqual((len(found), found[-1][1]), (300001, "300000"))
         self.assertEqual(len(self.lines("select 1", self.a)), 2)
+
+    def test_without_memory(self):
+        """A statement that memory does not suffice for is an error of the recording, not an answer without rows."""
+        self.serve("--memory", "256M")
+        (line,) = self.lines("select hex(zeroblob(400000000)) as x", self.a)
+        self.assertEqual(line[1:3], ["0", "out of memory"])
+
+    def test_written_meanwhile(self):
+        """The rows of a file that is written while it is read are those of no name."""
+        self.serve()
+        over = threading.Event()
+
+        def touch():
+            while not over.wait(0.002):
+                os.utime(self.a)
+        toucher = threading.Thread(target=touch)
+        toucher.start()
+        try:
+            told = self.refused_by_sql("with recursive n(i) as (select 1 union all select i + 1 from n where i < 300000) select count(*) from n")
+        finally:
+            over.set()
+            toucher.join()
+        self.assertEqual(told, "the file was written while it was read")
+        self.assertEqual(self.refused_by_sql("select 1 where 0"), "")
+
+    def test_strange_names(self):
+        self.serve()
+        for name in ("a b&c=d%41+e", "tab\there", "new\nline", "quo'te\\", "ü☃", "x" * 250, "-"):
+            path = self.inside / name
+            shutil.copy(self.b, path)
+            self.assertEqual(self.lines("select 1", path)[-1][:3], [name_of(self.b), "1", ""], name)
 
     def test_a_client_that_leaves(self):
         """Its statement is ended, and those behind it are served."""
