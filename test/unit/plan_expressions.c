@@ -21,12 +21,45 @@ const char *pick_collation(void)
     return pick(8) ? "" : pick(3) ? " COLLATE NOCASE" : collations[pick(4)];
 }
 
+/* printf() of conversions that a plan knows, and of some that it leaves to SQLite. */
+static void put_format(struct text *t)
+{
+    static const char *const numbers[] = {"d",   "lld", "5d",  "-5d", "05d", "+d", ",d",   "x", "08X", "u", "o",
+                                          ".3d", "f",   ".2f", "e",   "g",   "!g", "8.1f", "s", "i",   "c"};
+    static const char *const texts[] = {"s", "4s", "-6s", ".2s", "7.3s", "-4.1s", "q", "Q", "z"};
+    const char *column = one_of(plan_at->texts, 4), *real = one_of(plan_at->reals, 4);
+    put(t, "%s('%%%s|%s%%%s%s', %s, ", pick(2) ? "printf" : "format", numbers[pick(21)], pick(2) ? "%%%%" : "-",
+        column ? texts[pick(9)] : numbers[pick(21)], pick(8) ? "" : " %%d",
+        pick(3) ? one_of(plan_at->ints, 8) : "NULL");
+    if (column)
+        put(t, "%s)", column);
+    else
+        put(t, "%s)", real ? real : one_of(plan_at->ints, 8));
+}
+
+static void put_chain(struct text *t)
+{
+    const char *real = one_of(plan_at->reals, 4);
+    put(t, "%s || '%s' || ", one_of(plan_at->ints, 8), pick_word());
+    put_text(t, 0);
+    if (pick(2))
+        put(t, " || (':' || %s)", real ? real : one_of(plan_at->ints, 8));
+}
+
 void put_text(struct text *t, int depth)
 {
     const char *column = one_of(plan_at->texts, 4);
-    uint32_t kind = depth > 0 ? pick(15) : 0;
+    uint32_t kind = depth > 0 ? pick(17) : 0;
     if (kind == 14) {
         put_query_text(t);
+        return;
+    }
+    if (kind == 15) {
+        put_format(t);
+        return;
+    }
+    if (kind == 16) {
+        put_chain(t);
         return;
     }
     if (kind == 11) {

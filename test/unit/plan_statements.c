@@ -132,6 +132,19 @@ static uint32_t put_groups(struct text *t)
     return n;
 }
 
+/* JSON of each row of a scan: it goes to the caller as it is made. */
+static uint32_t put_json_rows(struct text *t)
+{
+    put(t, "SELECT %s, %s(", one_of(plan_at->ints, 8), pick(2) ? "json_object" : "json_array");
+    for (uint32_t i = 0, n = 1 + pick(3); i < n; i++) {
+        put(t, i ? ", '%s', " : "'%s', ", pick_word());
+        put_any(t, 1);
+    }
+    put(t, ") AS j");
+    put_from(t);
+    return 2;
+}
+
 static uint32_t put_rows(struct text *t)
 {
     uint32_t n = 1 + pick(4);
@@ -282,7 +295,7 @@ void make_statement(struct text *t)
     switch (pick(8)) {
     case 0:
     case 1:
-        n = put_rows(t);
+        n = pick(6) ? put_rows(t) : put_json_rows(t);
         break;
     case 2:
     case 3:

@@ -164,6 +164,37 @@ START_TEST(collations_and_json)
 }
 END_TEST
 
+/* Texts that are put together of values: as the rows of a scan, behind joins, in groups, and counted. */
+START_TEST(texts_that_are_put_together)
+{
+    static const char *const planned[] = {
+        "SELECT id, printf('%5d|%-6s|%.3s|%08x|%+d|%,d|%%', depth, name, name, ts, dur, ts) FROM v_slice",
+        "SELECT printf('%e|%g|%.2f|%s|%d|%s', dur / 3.0, dur, dur / 7, dur, dur / 2.0, dur / 4.0) FROM v_slice",
+        "SELECT printf('%s', parent_id), printf('%d%.1f', parent_id, parent_id), format('%10s', depth) FROM v_slice",
+        "SELECT id, name || ':' || dur || '/' || (dur / 3.0) || parent_id FROM v_slice",
+        "SELECT id, json_object('a\"\\b', name, 'd', dur, 'r', dur / 3.0, 'n', parent_id) FROM v_slice",
+        "SELECT json_array(name, dur, parent_id), length(name || dur) FROM v_slice WHERE depth > 1",
+        "SELECT max(length(printf('%s %d', name, dur))), count(DISTINCT name || depth), sum(length(name)) FROM v_slice",
+        "SELECT t.name || ' ' || s.ts AS l FROM v_slice s JOIN v_thread t ON t.id = s.depth ORDER BY l LIMIT 100",
+        "SELECT depth, json_group_array(json_object('id', id, 'n', name)), group_concat(name || dur, '; ') FROM "
+        "v_slice "
+        "GROUP BY depth",
+        "SELECT dur, printf('%d %s', ts, name) AS l FROM v_slice ORDER BY dur DESC, l LIMIT 40"};
+    static const char *const others[] = {
+        "SELECT json_object(name, dur) FROM v_slice", /* a label that is NULL */
+        "SELECT json_array(1e999 * dur) FROM v_slice",
+        "SELECT printf('%c%q', name, name), printf('%d', name), printf('%s %s', name), printf('%', dur) FROM v_slice",
+        "SELECT printf('%*d', depth, dur), printf('%300d', dur), printf('%.400f', dur / 3.0) FROM v_slice"};
+    struct mirror m;
+    mirror_open(&m, 77, PLAN_ROWS);
+    for (size_t i = 0; i < sizeof planned / sizeof *planned; i++)
+        ck_assert_msg(mirror_compare_planner(&m, planned[i]), "no plan: %s", planned[i]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        mirror_compare_planner(&m, others[i]);
+    mirror_close(&m);
+}
+END_TEST
+
 /* Calls of table functions, with arguments of all types, some of them again and again: more than are planned at first.
  */
 START_TEST(bodies_of_table_functions)
@@ -396,6 +427,63 @@ START_TEST(compounds_of_several_kinds)
 }
 END_TEST
 
+static uint64_t visited_by(struct mirror *m, const char *statement)
+{
+    uint64_t before = m->e->plan_visited;
+    ck_assert_msg(mirror_compare_planner(m, statement), "no plan: %s", statement);
+    return (m->e->plan_visited - before) / 2; /* it has been run twice */
+}
+
+/* What the step of a recursion finds rows by is made once: rounds of few rows do not go through the table, by keys or
+ * by numbers whose rows have tests of their own. */
+START_TEST(rounds_do_not_go_through_a_table)
+{
+    static const char *const statements[] = {
+        "WITH RECURSIVE up(id, n) AS (SELECT id, 0 FROM v_slice WHERE id % 40 = 7 UNION ALL SELECT s.id, n + 1 FROM up "
+        "JOIN "
+        "v_slice s ON s.id = up.id - 1 AND s.track_id IS NOT NULL WHERE n < 40) SELECT count(*), sum(n) FROM up",
+        "WITH RECURSIVE up(k, n) AS (SELECT id, 0 FROM v_slice WHERE id % 40 = 7 UNION ALL SELECT s.parent_id, n + 1 "
+        "FROM "
+        "up JOIN v_slice s ON s.parent_id = up.k WHERE n < 3) SELECT count(*), sum(n) FROM up"};
+    struct mirror m;
+    mirror_open(&m, 64, PLAN_ROWS);
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
+        uint64_t n = visited_by(&m, statements[i]);
+        ck_assert_msg(n > PLAN_ROWS && n < 4 * PLAN_ROWS, "%llu rows were looked at: %s", (unsigned long long)n,
+                      statements[i]);
+    }
+    mirror_close(&m);
+}
+END_TEST
+
+/* Tables of WITH whose columns have names of the clause; queries of one row beside tables of WITH. */
+START_TEST(columns_of_with)
+{
+    static const char *const planned[] = {
+        "WITH lim(n, l) AS (VALUES ('a', 5), ('ab', 50), ('b', 500)) SELECT lim.n, count(*) FROM v_slice s JOIN lim ON "
+        "s.name = lim.n AND s.dur > lim.l GROUP BY lim.n ORDER BY 1",
+        "WITH w(a, b) AS (SELECT depth, max(dur) FROM v_slice GROUP BY depth) SELECT a, b, s.id FROM v_slice s JOIN w "
+        "ON "
+        "s.depth = a AND s.dur = b",
+        "WITH w(a, ts) AS (SELECT ts, id FROM v_slice WHERE dur > 3) SELECT *, ts - a FROM w",
+        "WITH w AS (SELECT depth AS d, max(dur) AS m FROM v_slice GROUP BY 1) SELECT d, m, (SELECT min(ts) FROM "
+        "v_slice) "
+        "FROM w"};
+    static const char *const others[] = {
+        "WITH w(a, a) AS (SELECT ts, id FROM v_slice) SELECT * FROM w",
+        "WITH w(a) AS (SELECT ts, id FROM v_slice) SELECT * FROM w",
+        "WITH w AS (SELECT ts, id FROM v_slice) SELECT id, (SELECT max(ts) FROM w) FROM w",
+        "WITH v_slice AS (SELECT 7 AS ts, id FROM v_thread) SELECT id, (SELECT max(ts) FROM v_slice) FROM v_slice"};
+    struct mirror m;
+    mirror_open(&m, 65, PLAN_ROWS);
+    for (size_t i = 0; i < sizeof planned / sizeof *planned; i++)
+        ck_assert_msg(mirror_compare_planner(&m, planned[i]), "no plan: %s", planned[i]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        mirror_compare_planner(&m, others[i]);
+    mirror_close(&m);
+}
+END_TEST
+
 /* WITH RECURSIVE: ancestors, descendants, numbers that ranges are made of; and what is left to SQLite. */
 START_TEST(recursions)
 {
@@ -412,6 +500,14 @@ START_TEST(recursions)
         "WITH RECURSIVE b(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM b WHERE i < 99) SELECT i, count(s.id) FROM b "
         "LEFT "
         "JOIN v_slice s ON s.ts >= i * 40 AND s.ts < i * 40 + 40 GROUP BY i",
+        "WITH RECURSIVE down(i, w) AS (SELECT id, name FROM v_slice WHERE parent_id IS NULL UNION ALL SELECT s.id, "
+        "s.name FROM down JOIN v_slice s ON s.parent_id = down.i WHERE s.id > down.i AND s.dur IS NOT NULL) SELECT * "
+        "FROM "
+        "down",
+        "WITH RECURSIVE b(i, t) AS (SELECT 0, (SELECT min(ts) FROM v_slice) UNION ALL SELECT i + 1, t + 40 FROM b "
+        "WHERE "
+        "i < 30) SELECT i, count(s.id), sum(s.dur) FROM b LEFT JOIN v_slice s ON s.ts >= t AND s.ts < t + 40 GROUP BY "
+        "i",
         "WITH RECURSIVE plain AS (SELECT depth AS k, max(dur) AS m FROM v_slice GROUP BY 1), b(i) AS (SELECT 1 UNION "
         "ALL "
         "SELECT i * 2 FROM b WHERE i < 300) SELECT i, m FROM b JOIN plain ON k = i"};
@@ -452,6 +548,7 @@ Suite *sql_plan_shapes_suite(void)
     tcase_add_test(t, scans_that_give_up_late);
     tcase_add_test(t, tables_change_under_a_scan);
     tcase_add_test(t, collations_and_json);
+    tcase_add_test(t, texts_that_are_put_together);
     tcase_add_test(t, bodies_of_table_functions);
     tcase_add_test(t, span_joins_are_read_as_columns);
     tcase_add_test(t, joins_with_few_keys);
@@ -459,6 +556,8 @@ Suite *sql_plan_shapes_suite(void)
     tcase_add_test(t, lookups_by_ranges);
     tcase_add_test(t, compounds_of_several_kinds);
     tcase_add_test(t, recursions);
+    tcase_add_test(t, rounds_do_not_go_through_a_table);
+    tcase_add_test(t, columns_of_with);
     suite_add_tcase(s, t);
     return s;
 }

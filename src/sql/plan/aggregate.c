@@ -237,6 +237,30 @@ static void concatenate(struct accumulator *a, struct run *r, const struct input
     }
 }
 
+/* Of texts that are put together for it. */
+static void concatenate_made(struct accumulator *a, struct run *r, const struct batch *b, const struct input *in)
+{
+    const struct plan_expr *x = a->of->arg;
+    const int64_t *args[PLAN_MAX_CALL_ARGS] = {NULL};
+    struct format_text made = {0};
+    for (uint32_t k = 0; k < x->n_args; k++)
+        args[k] = eval(r, x->args[k], b);
+    for (uint32_t i = 0; i < in->n && !r->rc; i++) {
+        struct growing_text *t = &a->texts[in->ids[i]];
+        if (in->filter && in->filter[i] != 1)
+            continue;
+        made.n = 0;
+        enum format_result done = format_make(x, &r->e->storage->strings, args, i, &made);
+        if (done == FORMAT_NULL)
+            continue;
+        if (done != FORMAT_TEXT)
+            fail(r, done == FORMAT_ASK ? RUN_GAVE_UP : SQLITE_NOMEM);
+        else if (!t->any || add_text(r, t, a->of->separator.p, a->of->separator.len))
+            t->any = add_text(r, t, made.p, made.n);
+    }
+    mem_free(made.p);
+}
+
 static void collect(struct accumulator *a, struct run *r, const struct input *in)
 {
     bool real = a->of->arg->type == PLAN_REAL;
@@ -272,6 +296,11 @@ void accumulate(struct accumulator *a, struct run *r, const struct batch *b, con
     if (a->of->kind == AGG_COUNT_ROWS) {
         for (uint32_t i = 0; i < b->n; i++)
             a->sums[ids[i]].n += !in.filter || passed[i];
+        return;
+    }
+    bool makes = a->of->kind == AGG_CONCAT && !a->of->distinct && a->of->arg->format && !format_counts(a->of->arg);
+    if (makes) {
+        concatenate_made(a, r, b, &in);
         return;
     }
     in.words = eval(r, a->of->arg, b);

@@ -1,10 +1,17 @@
-/* Functions that SQLite computes: once for each combination of arguments, of which columns of text have few. */
+/* Functions that are computed once for each combination of arguments, of which columns of text have few: by SQLite, or
+ * where they only put a text together by format.c. The latter are made for each row where most arguments differ. */
 #include "base/hash.h"
 #include "sql/plan/plan_private.h"
 
 #include <string.h>
 
-enum { FIRST_SLOTS = 1024, MAX_CALLS = 400000 };
+enum {
+    FIRST_SLOTS = 1024,
+    MAX_CALLS = 400000,  /* whose results are kept */
+    MAX_TEXTS = 1000000, /* that are new to the string pool, which never gives anything back */
+    MAX_BYTES = 64 << 20,
+    ENOUGH_ROWS = 2048 /* to see whether keeping results is worth it */
+};
 
 struct known {
     int64_t args[PLAN_MAX_VARYING], result;
@@ -14,7 +21,9 @@ struct known {
 struct call_memo {
     sqlite3_stmt *stmt;
     struct known *slots;
-    uint32_t n, cap;
+    uint32_t n, cap, n_texts;
+    uint64_t bytes, asked; /* of new texts; rows */
+    struct format_text text;
 };
 
 void call_memo_free(struct call_memo *m)
@@ -23,6 +32,7 @@ void call_memo_free(struct call_memo *m)
         return;
     sqlite3_finalize(m->stmt);
     mem_free(m->slots);
+    mem_free(m->text.p);
     mem_free(m);
 }
 
@@ -39,12 +49,19 @@ static struct call_memo *memo_of(struct run *r, const struct plan_expr *x)
         return NULL;
     }
     m->cap = FIRST_SLOTS;
+    return m;
+}
+
+static bool prepare(struct run *r, const struct plan_expr *x, struct call_memo *m)
+{
+    if (m->stmt)
+        return true;
     if (sqlite3_prepare_v2(r->e->db, x->text, -1, &m->stmt, NULL) != SQLITE_OK) {
         r->rc = RUN_GAVE_UP;
-        return NULL;
+        return false;
     }
     plan_bind_arguments(r->e, m->stmt, x->arguments);
-    return m;
+    return true;
 }
 
 static struct known *find(struct call_memo *m, const int64_t *args)
@@ -91,8 +108,22 @@ void plan_bind_word(struct engine *e, sqlite3_stmt *stmt, int at, enum plan_type
     }
 }
 
+static int64_t intern(struct run *r, struct call_memo *m, const void *p, size_t n)
+{
+    struct strpool *strings = &r->e->storage->strings;
+    uint32_t before = strings->n;
+    strid id = strpool_intern(strings, p, n);
+    if (strings->n != before) {
+        m->n_texts++;
+        m->bytes += n;
+    }
+    if (!id)
+        r->rc = SQLITE_NOMEM;
+    return id;
+}
+
 /* The result as a word of the type that it was said to have. */
-static int64_t result_of(struct run *r, const struct plan_expr *x, sqlite3_stmt *stmt)
+static int64_t result_of(struct run *r, const struct plan_expr *x, struct call_memo *m, sqlite3_stmt *stmt)
 {
     static const int types[] = {SQLITE_NULL, SQLITE_INTEGER, SQLITE_FLOAT, SQLITE_TEXT};
     int64_t word = plan_null((enum plan_type)x->type);
@@ -101,9 +132,7 @@ static int64_t result_of(struct run *r, const struct plan_expr *x, sqlite3_stmt 
         return word;
     if (type == SQLITE_TEXT && x->type == PLAN_TEXT) {
         const void *p = sqlite3_column_text(stmt, 0);
-        word = strpool_intern(&r->e->storage->strings, p, (size_t)sqlite3_column_bytes(stmt, 0));
-        if (!word)
-            r->rc = SQLITE_NOMEM;
+        word = intern(r, m, p, (size_t)sqlite3_column_bytes(stmt, 0));
     } else if (type == types[x->type]) {
         word = x->type == PLAN_INT ? sqlite3_column_int64(stmt, 0) : column_f64_word(sqlite3_column_double(stmt, 0));
         if (word == COL_NULL && x->type == PLAN_INT)
@@ -114,38 +143,65 @@ static int64_t result_of(struct run *r, const struct plan_expr *x, sqlite3_stmt 
     return word;
 }
 
-static int64_t call(struct run *r, const struct plan_expr *x, struct call_memo *m, const int64_t *const *args,
-                    uint32_t i)
+static int64_t ask(struct run *r, const struct plan_expr *x, struct call_memo *m, const int64_t *const *args,
+                   uint32_t i)
 {
+    int64_t word = plan_null((enum plan_type)x->type);
+    if (!prepare(r, x, m))
+        return word;
     for (uint32_t k = 0; k < x->n_args; k++)
         plan_bind_word(r->e, m->stmt, (int)k + 1, (enum plan_type)x->args[k]->type, args[k][i]);
-    int rc = sqlite3_step(m->stmt);
-    int64_t word = plan_null((enum plan_type)x->type);
-    if (rc == SQLITE_ROW)
-        word = result_of(r, x, m->stmt);
+    if (sqlite3_step(m->stmt) == SQLITE_ROW)
+        word = result_of(r, x, m, m->stmt);
     else
         r->rc = engine_is_interrupted(r->e) ? SQLITE_INTERRUPT : RUN_GAVE_UP;
     sqlite3_reset(m->stmt);
     return word;
 }
 
-/* Texts of more calls than that would fill the string pool, which never gives anything back. */
-static bool is_full(struct run *r, const struct plan_expr *x, const struct call_memo *m)
+static int64_t call(struct run *r, const struct plan_expr *x, struct call_memo *m, const int64_t *const *args,
+                    uint32_t i)
 {
-    if (m->n == MAX_CALLS && x->type == PLAN_TEXT)
-        r->rc = RUN_GAVE_UP;
-    return m->n == MAX_CALLS;
+    const struct strpool *strings = &r->e->storage->strings;
+    int64_t length = 0;
+    if (!x->format)
+        return ask(r, x, m, args, i);
+    bool counts = format_counts(x);
+    m->text.n = 0;
+    switch (counts ? format_length(x, strings, args, i, &m->text, &length)
+                   : format_make(x, strings, args, i, &m->text)) {
+    case FORMAT_TEXT:
+        return counts ? length : intern(r, m, m->text.p, m->text.n);
+    case FORMAT_ASK:
+        return ask(r, x, m, args, i);
+    case FORMAT_NO_MEMORY:
+        r->rc = SQLITE_NOMEM;
+        break;
+    default:
+        break;
+    }
+    return plan_null((enum plan_type)x->type);
 }
 
-/* Of too many arguments to be kept. */
+/* More texts would fill the string pool. */
+static bool is_full(struct run *r, const struct call_memo *m)
+{
+    if (m->n_texts >= MAX_TEXTS || m->bytes >= MAX_BYTES)
+        r->rc = r->rc ? r->rc : RUN_GAVE_UP;
+    return r->rc != 0;
+}
+
 static void call_each(struct run *r, const struct plan_expr *x, struct call_memo *m, const int64_t *const *args,
                       uint32_t n, int64_t *out)
 {
-    for (uint32_t i = 0; i < n && !r->rc && !run_stopped(r); i++) {
-        m->n += !is_full(r, x, m);
-        if (!r->rc)
-            out[i] = call(r, x, m, args, i);
-    }
+    for (uint32_t i = 0; i < n && !run_stopped(r) && !is_full(r, m); i++)
+        out[i] = call(r, x, m, args, i);
+}
+
+/* Has what was kept been of use? */
+static bool is_worth_keeping(const struct plan_expr *x, const struct call_memo *m)
+{
+    return !format_counts(x) && (!x->format || m->asked < ENOUGH_ROWS || m->n < m->asked / 2);
 }
 
 void eval_call(struct run *r, const struct plan_expr *x, const struct batch *b, int64_t *out)
@@ -158,10 +214,13 @@ void eval_call(struct run *r, const struct plan_expr *x, const struct batch *b, 
         if (x->args[k]->op != X_CONST)
             varying[n_varying++] = args[k];
     }
-    if (n_varying > PLAN_MAX_VARYING) {
+    if (r->rc)
+        return;
+    if (n_varying > PLAN_MAX_VARYING || !is_worth_keeping(x, m)) {
         call_each(r, x, m, args, b->n, out);
         return;
     }
+    m->asked += b->n;
     for (uint32_t i = 0; i < b->n && !r->rc; i++) {
         int64_t key[PLAN_MAX_VARYING] = {0};
         for (uint32_t k = 0; k < n_varying; k++)
@@ -171,8 +230,8 @@ void eval_call(struct run *r, const struct plan_expr *x, const struct batch *b, 
             out[i] = k->result;
             continue;
         }
-        bool full = is_full(r, x, m);
-        if (r->rc || run_stopped(r) || (!full && m->n * 2 >= m->cap && !grow(r, m)))
+        bool full = m->n == MAX_CALLS;
+        if (is_full(r, m) || run_stopped(r) || (!full && m->n * 2 >= m->cap && !grow(r, m)))
             return;
         out[i] = call(r, x, m, args, i);
         if (full)

@@ -3,6 +3,7 @@
 #include "sql/plan/plan_private.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* ---- making ---- */
 
@@ -286,6 +287,30 @@ static struct plan_expr *call_text(struct reader *r, enum plan_type type, const 
     return a && b ? plan_make_call(r->plan, type, text, args, 2) : NULL;
 }
 
+/* a || b || … as one call, so that no text is made on the way. */
+static struct plan_expr *read_concatenation(struct reader *r, struct plan_expr *a, struct plan_expr *b)
+{
+    struct plan_expr *args[PLAN_MAX_CALL_ARGS];
+    const struct plan_expr *sides[] = {a, b};
+    uint32_t n = 0;
+    const char *text = NULL;
+    for (int side = 0; side < 2; side++) {
+        const struct plan_expr *chain = format_is_concat(sides[side]);
+        uint32_t n_parts = chain ? chain->n_args : 1;
+        if (n + n_parts > PLAN_MAX_CALL_ARGS)
+            return call_text(r, PLAN_TEXT, "SELECT ?1 || ?2", a, b);
+        for (uint32_t i = 0; i < n_parts; i++)
+            args[n++] = chain ? chain->args[i] : (side ? b : a);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        text = arena_printf(&r->plan->arena, "%s?%u", text ? arena_printf(&r->plan->arena, "%s || ", text) : "SELECT ",
+                            i + 1);
+    struct plan_expr *out = text ? plan_make_call(r->plan, PLAN_TEXT, text, args, n) : NULL;
+    if (out)
+        format_read_concat(r->plan, out);
+    return out;
+}
+
 static struct plan_expr *read_binary(struct reader *r, const struct sql_expr *x)
 {
     if ((x->op == SQL_IS || x->op == SQL_ISNOT) && is_truth_word(x->args->next))
@@ -314,7 +339,7 @@ static struct plan_expr *read_binary(struct reader *r, const struct sql_expr *x)
     case SQL_SHIFT_RIGHT:
         return is_integer(a) && is_integer(b) ? binary(r, X_ARITHMETIC, PLAN_INT, x->op, a, b) : NULL;
     case SQL_CONCAT:
-        return call_text(r, PLAN_TEXT, "SELECT ?1 || ?2", a, b);
+        return read_concatenation(r, a, b);
     case SQL_IS: /* the parser has turned DISTINCT FROM into these */
     case SQL_ISNOT:
         return read_compare(r, x->op, a, b);
@@ -490,6 +515,21 @@ static bool has_parameter(const struct reader *r, struct sql_span at)
     return false;
 }
 
+/* Could a word of the text be the name of a table of WITH around it? */
+static bool may_name_cte(const struct reader *r, struct sql_span at)
+{
+    for (uint32_t i = at.first; i < at.end; i++) {
+        const struct sql_token *t = &r->tree->tokens[i];
+        if (t->text[0] == '[' || t->text[0] == '`')
+            return true;
+        for (const struct cte_scope *s = r->ctes; s; s = s->up)
+            for (const struct sql_cte *c = s->query->ctes; c; c = c->next)
+                if (t->len == c->name.len && strncasecmp(t->text, c->name.p, t->len) == 0)
+                    return true;
+    }
+    return false;
+}
+
 /* The bounds of the trace are declared without types. */
 static bool asks_for_bounds(const struct sql_select *core)
 {
@@ -525,12 +565,9 @@ static struct plan_expr *read_query(struct reader *r, const struct sql_expr *x)
     size_t len;
     sqlite3_stmt *stmt = NULL;
     enum plan_type type = PLAN_NULL;
-    for (const struct cte_scope *s = r->ctes; s; s = s->up)
-        if (s->query->ctes)
-            return NULL;
     bool asks = has_parameter(r, x->at);
     const struct plan_arguments *arguments = asks ? read_arguments(r, &r->plan->arena) : NULL;
-    if (x->query->ctes || r->tree->ctes || has_quoted(r, x->at) || (asks && !arguments))
+    if (x->query->ctes || may_name_cte(r, x->at) || has_quoted(r, x->at) || (asks && !arguments))
         return NULL;
     const char *query = sql_tree_text(r->tree, r->planner->arena, x->at, &len);
     char *text = query ? arena_printf(&r->plan->arena, "SELECT * FROM %s LIMIT 1", query) : NULL;

@@ -32,8 +32,8 @@ static const struct {
     {"round", PLAN_REAL, 1, 2, 'n', 'n'}, {"ceil", PLAN_NULL, 1, 1, 'n', 0},      {"floor", PLAN_NULL, 1, 1, 'n', 0},
     {"sqrt", PLAN_REAL, 1, 1, 'n', 0},    {"ln", PLAN_REAL, 1, 1, 'n', 0},        {"log", PLAN_REAL, 1, 2, 'n', 'n'},
     {"log2", PLAN_REAL, 1, 1, 'n', 0},    {"log10", PLAN_REAL, 1, 1, 'n', 0},     {"exp", PLAN_REAL, 1, 1, 'n', 0},
-    {"pow", PLAN_REAL, 2, 2, 'n', 'n'},   {"power", PLAN_REAL, 2, 2, 'n', 'n'},   {"printf", PLAN_TEXT, 1, 6, 'f', 0},
-    {"format", PLAN_TEXT, 1, 6, 'f', 0},  {"hash", PLAN_INT, 1, 6, 0, 0}};
+    {"pow", PLAN_REAL, 2, 2, 'n', 'n'},   {"power", PLAN_REAL, 2, 2, 'n', 'n'},   {"printf", PLAN_TEXT, 1, 20, 'f', 0},
+    {"format", PLAN_TEXT, 1, 20, 'f', 0}, {"hash", PLAN_INT, 1, 6, 0, 0}};
 
 /* The same of times, whose first argument (`at`) is a number: a text may be 'now'. */
 static const struct {
@@ -77,7 +77,12 @@ static struct plan_expr *read_call(struct reader *r, const struct sql_expr *x, s
         if (!(args[n] = read_expr(r, a)) || !fits(args[n], n ? calls[at].others : calls[at].first))
             return NULL;
     enum plan_type type = calls[at].type == PLAN_NULL ? (enum plan_type)args[0]->type : calls[at].type;
-    return make_call(r, calls[at].name, type, args, n);
+    struct plan_expr *out = make_call(r, calls[at].name, type, args, n);
+    if (out && calls[at].first == 'f')
+        format_read_printf(r->plan, &r->planner->e->storage->strings, out);
+    else if (out && sql_name_is(x->name, "length"))
+        format_read_length(r->plan, out);
+    return out;
 }
 
 static struct plan_expr *read_date(struct reader *r, const struct sql_expr *x, size_t which)

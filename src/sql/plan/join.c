@@ -1,6 +1,7 @@
 /* The rows of the sources: one is scanned, each further one is joined by its row number or by its keys.
  * Batches of row numbers go from step to step; values are fetched when an expression asks for them. */
 #include "sql/plan/join_private.h"
+#include "sql/vtab/vtab.h"
 
 #include <string.h>
 
@@ -12,13 +13,20 @@ struct step_state {
     uint32_t *filtered[PLAN_ALL_SOURCES]; /* rows of it that pass `where` */
     int64_t *keys;                        /* of the batch being joined; behind them what ranges compare */
     uint32_t *keep;
-    uint32_t *found; /* of the batch being joined by row */
+    uint32_t *found;  /* of the batch being joined by row */
+    uint32_t *tested; /* rows whose tests are tried as they are found */
+    uint32_t *walk;
+    bool tests_found; /* by row: the tests are tried on the rows that are found, since those are few */
+    bool walks;       /* by ranges: there is no index yet, rows between the bounds are looked at one by one */
+    uint64_t walked, may_walk;
+    struct vtab *indexed; /* the rows of a key come from its index of the column; NULL: another way */
 };
 
 struct join {
     struct run *r;
     struct sink *sink;
     struct step_state steps[PLAN_MAX_SOURCES];
+    bool ready;           /* the steps are open, and may have rows */
     bool enough, nothing; /* nothing: a source has no row that could be joined */
     uint64_t pairs;       /* looked at */
 };
@@ -241,6 +249,28 @@ static void put_found(struct join *j, uint32_t at, const struct batch *b, const 
     }
 }
 
+/* Those of n rows of the step's source that pass its tests, as places in the list, in st->keep. */
+static uint32_t test_rows(struct join *j, uint32_t at, const uint32_t *rows, uint32_t n)
+{
+    const struct plan_step *s = &j->r->plan->steps[at];
+    struct batch b = {.n = n, .serial = ++j->r->serial};
+    b.rows[s->source] = rows;
+    j->r->visited += n;
+    return eval_filter(j->r, s->tests, s->n_tests, &b, j->steps[at].keep);
+}
+
+/* Of the places found whose rows pass the tests that nobody has tried on all rows. */
+static uint32_t keep_tested(struct join *j, uint32_t at, const int64_t *keys, uint32_t *found, uint32_t n)
+{
+    uint32_t *rows = j->steps[at].tested;
+    for (uint32_t i = 0; i < n; i++)
+        rows[i] = (uint32_t)keys[found[i]];
+    n = n ? test_rows(j, at, rows, n) : 0;
+    for (uint32_t i = 0; i < n; i++)
+        found[i] = found[j->steps[at].keep[i]];
+    return n;
+}
+
 static void join_by_row(struct join *j, uint32_t at, const struct batch *b)
 {
     const struct plan_step *s = &j->r->plan->steps[at];
@@ -250,6 +280,8 @@ static void join_by_row(struct join *j, uint32_t at, const struct batch *b)
     int64_t *keys = j->steps[at].keys; /* what follows evaluates, too */
     memcpy(keys, eval(j->r, s->keys[0], b), b->n * sizeof *keys);
     uint32_t n = find_partners(h, keys, b->n, n_rows, found);
+    if (j->steps[at].tests_found)
+        n = keep_tested(j, at, keys, found, n);
     if (!s->n_after && (!left || n == b->n)) {
         put_found(j, at, b, found, n, keys);
         return;
@@ -303,28 +335,6 @@ static bool join_by_number(struct join *j, uint32_t at, const struct batch *b, i
     return true;
 }
 
-static void join_by_keys(struct join *j, uint32_t at, const struct batch *b)
-{
-    const struct plan_step *s = &j->r->plan->steps[at];
-    struct key_index *h = &j->steps[at].index;
-    const int64_t *columns[PLAN_MAX_KEYS];
-    int64_t *keys = j->steps[at].keys; /* what follows evaluates, too */
-    for (uint32_t k = 0; k < s->n_keys; k++)
-        columns[k] = eval(j->r, s->keys[k], b);
-    if (j->r->rc)
-        return;
-    if (s->n_keys)
-        zip_keys(columns, s->n_keys, b->n, keys);
-    if (join_by_number(j, at, b, keys))
-        return;
-    key_index_adapt(j->r, s, h);
-    for (uint32_t i = 0; i < b->n && !j->r->rc && !j->enough; i++) {
-        if (s->n_keys && h->sorted_by < 0 && !h->direct)
-            key_index_fetch(h, s->n_keys, keys, i, b->n);
-        join_row(j, at, b, i, keys + (size_t)i * s->n_keys);
-    }
-}
-
 /* The pairs of one row with rows [0, n) of a list. */
 static bool put_rows(struct join *j, uint32_t at, const struct batch *b, uint32_t i, const uint32_t *rows, uint32_t lo,
                      uint32_t n)
@@ -342,6 +352,67 @@ static bool put_rows(struct join *j, uint32_t at, const struct batch *b, uint32_
     return any;
 }
 
+/* The pairs of one row with n rows of the source that have not been tested. */
+static bool put_untested(struct join *j, uint32_t at, const struct batch *b, uint32_t i, const uint32_t *rows,
+                         uint32_t n)
+{
+    bool any = false;
+    for (uint32_t from = 0; from < n && !j->enough && !run_stopped(j->r); from += BATCH) {
+        uint32_t *list = j->steps[at].tested, n_list = n - from < BATCH ? n - from : BATCH;
+        memcpy(list, rows + from, n_list * sizeof *list);
+        uint32_t n_kept = test_rows(j, at, list, n_list);
+        for (uint32_t k = 0; k < n_kept; k++)
+            list[k] = list[j->steps[at].keep[k]];
+        any |= put_rows(j, at, b, i, list, 0, n_kept);
+    }
+    return any;
+}
+
+/* By the index of the column, which is there for all statements. */
+static void join_by_index(struct join *j, uint32_t at, const struct batch *b, const int64_t *keys)
+{
+    const struct plan_step *s = &j->r->plan->steps[at];
+    const struct table *t = j->r->tables[s->source];
+    uint32_t column = (uint32_t)s->columns[0];
+    const struct column_index *x = index_get(j->steps[at].indexed, t, column);
+    if (!x)
+        j->r->rc = engine_is_interrupted(j->r->e) ? SQLITE_INTERRUPT : RUN_GAVE_UP;
+    for (uint32_t i = 0; i < b->n && !j->r->rc && !j->enough; i++) {
+        const uint32_t *rows = NULL;
+        uint32_t n = is_null_key(s, keys + i) ? 0 : index_find(x, t, column, keys[i], &rows);
+        bool any = s->n_tests ? put_untested(j, at, b, i, rows, n) : put_rows(j, at, b, i, rows, 0, n);
+        j->r->visited += s->n_tests ? 0 : n;
+        if (!any && j->r->plan->sources[s->source].left && !j->r->rc)
+            put(j, at, b, i, (uint32_t)NO_ROW);
+    }
+}
+
+static void join_by_keys(struct join *j, uint32_t at, const struct batch *b)
+{
+    const struct plan_step *s = &j->r->plan->steps[at];
+    struct key_index *h = &j->steps[at].index;
+    const int64_t *columns[PLAN_MAX_KEYS];
+    int64_t *keys = j->steps[at].keys; /* what follows evaluates, too */
+    for (uint32_t k = 0; k < s->n_keys; k++)
+        columns[k] = eval(j->r, s->keys[k], b);
+    if (j->r->rc)
+        return;
+    if (s->n_keys)
+        zip_keys(columns, s->n_keys, b->n, keys);
+    if (j->steps[at].indexed) {
+        join_by_index(j, at, b, keys);
+        return;
+    }
+    if (join_by_number(j, at, b, keys))
+        return;
+    key_index_adapt(j->r, s, h);
+    for (uint32_t i = 0; i < b->n && !j->r->rc && !j->enough; i++) {
+        if (s->n_keys && h->sorted_by < 0 && !h->direct)
+            key_index_fetch(h, s->n_keys, keys, i, b->n);
+        join_row(j, at, b, i, keys + (size_t)i * s->n_keys);
+    }
+}
+
 /* The list of rows in [lo, hi) of the index, ascending. */
 static const uint32_t *rows_between(struct join *j, struct range_index *x, uint32_t lo, uint32_t hi)
 {
@@ -351,6 +422,47 @@ static const uint32_t *rows_between(struct join *j, struct range_index *x, uint3
     if (!order_ascending(x->sorted, hi - lo, engine_stop(j->r->e)))
         j->r->rc = engine_gave_up(j->r->e);
     return x->sorted;
+}
+
+/* Rows [lo, hi) of the source that have the keys, of a step without tests: what an index would have found, and more,
+ * which the conditions behind the join leave out. */
+static bool put_walked(struct join *j, uint32_t at, const struct batch *b, uint32_t i, const int64_t *key, uint32_t lo,
+                       uint32_t hi)
+{
+    const struct plan_step *s = &j->r->plan->steps[at];
+    const struct table *t = j->r->tables[s->source];
+    struct test tests[PLAN_MAX_KEYS];
+    uint32_t *list = j->steps[at].walk, to;
+    bool any = false;
+    for (uint32_t k = 0; k < s->n_keys; k++)
+        tests[k] = (struct test){.kind = TEST_RANGE,
+                                 .column = s->columns[k],
+                                 .type = s->columns[k] == VTAB_ROW ? COL_U32 : t->columns[s->columns[k]].type,
+                                 .strings = &j->r->e->storage->strings,
+                                 .lo = key[k],
+                                 .hi = key[k]};
+    for (uint32_t from = lo; from < hi && !j->enough && !run_stopped(j->r); from = to) {
+        to = (from | COL_CHUNK_MASK) + 1 < hi ? (from | COL_CHUNK_MASK) + 1 : hi;
+        uint32_t n = s->n_keys ? scan_chunk(t, tests, s->n_keys, from, to, list) : to - from;
+        j->r->visited += to - from;
+        any |= put_rows(j, at, b, i, s->n_keys ? list : NULL, from, n);
+    }
+    return any;
+}
+
+/* Builds the index when the rows that would be looked at without it have become too many. */
+static bool may_walk(struct join *j, uint32_t at, uint32_t n)
+{
+    enum { SEARCH = 64 /* rows that can be looked at meanwhile */ };
+    const struct plan_step *s = &j->r->plan->steps[at];
+    struct step_state *st = &j->steps[at];
+    st->walked += SEARCH + n;
+    if (st->walked <= st->may_walk)
+        return true;
+    st->walks = false;
+    if (index_build(j, s, &st->index) && st->index.n)
+        range_index_finish(j->r, s, &st->index, &st->ranges);
+    return false;
 }
 
 static void join_by_ranges(struct join *j, uint32_t at, const struct batch *b)
@@ -370,10 +482,15 @@ static void join_by_ranges(struct join *j, uint32_t at, const struct batch *b)
         const int64_t *key = st->keys + (size_t)i * s->n_keys;
         uint32_t lo = 0, hi = 0;
         bool any = false;
-        if (s->by_sorted) {
+        if (s->by_sorted || st->walks)
             range_index_find_rows(j->r, s, others, i, &lo, &hi);
+        if (s->by_sorted) {
             any = put_rows(j, at, b, i, NULL, lo, hi - lo);
-        } else if (!is_null_key(s, key)) {
+        } else if (is_null_key(s, key)) {
+            any = false;
+        } else if (st->walks && may_walk(j, at, hi - lo)) {
+            any = put_walked(j, at, b, i, key, lo, hi);
+        } else if (st->index.n && !j->r->rc) {
             range_index_find(s, &st->ranges, key_index_first(&st->index, s->n_keys, key), others, i, &lo, &hi);
             any = put_rows(j, at, b, i, rows_between(j, &st->ranges, lo, hi), 0, hi - lo);
         }
@@ -398,12 +515,45 @@ static void run_step(struct join *j, uint32_t at, const struct batch *b)
     /* Rows wait for a full batch here; the batch above is about to be overwritten, but they have been copied. */
 }
 
+enum {
+    FEW_ROWS = 1 << 16,
+    FEW_ASK = 8, /* times as many rows has the source as that which asks */
+    LEAST_WALKED = 512,
+    WALKS = 16 /* through as many rows as the source has take no longer than its index */
+};
+
+/* Ways that cost nothing before a row asks: where few do, or the index is there. */
+static bool needs_nothing(struct join *j, uint32_t at)
+{
+    const struct query_plan *p = j->r->plan;
+    const struct plan_step *s = &p->steps[at];
+    struct step_state *st = &j->steps[at];
+    const struct table *t = j->r->tables[s->source];
+    const char *name = p->sources[s->source].table.name;
+    const struct engine_known_table *known = name ? engine_find_known(j->r->e, name) : NULL;
+    if (s->by_row) {
+        uint32_t ask = j->r->tables[p->steps[0].source]->n_rows;
+        st->tests_found = s->n_tests && (j->r->keeps || ask < t->n_rows / FEW_ASK);
+    } else if (s->n_ranges && !s->by_sorted) {
+        uint32_t ask = j->r->tables[p->steps[0].source]->n_rows;
+        st->walks = name && !s->n_tests && t->n_rows >= LEAST_WALKED && t->n_rows >= ask / 2 &&
+                    steps_is_sorted_range(p, &s->ranges[0]);
+        st->may_walk = (uint64_t)t->n_rows * WALKS;
+    } else if (j->r->keeps && s->n_keys == 1 && s->columns[0] >= 0 && s->keys[0]->type == PLAN_INT && known &&
+               known->vtab && known->table == t) {
+        st->indexed = known->vtab;
+    }
+    return st->tests_found || st->walks || st->indexed;
+}
+
 /* What the step finds rows by. */
 static bool build_step(struct join *j, uint32_t at)
 {
     const struct plan_step *s = &j->r->plan->steps[at];
     struct step_state *st = &j->steps[at];
     bool ok = true;
+    if (needs_nothing(j, at))
+        return true;
     if (s->by_row)
         ok = pass_build(j->r, s, &st->index);
     else if (!s->by_sorted)
@@ -414,8 +564,6 @@ static bool build_step(struct join *j, uint32_t at)
         ok = range_index_finish(j->r, s, &st->index, &st->ranges);
     return ok;
 }
-
-enum { FEW_ROWS = 1 << 16 };
 
 /* Builds what is cheap before the rest, which is not built where that leaves nothing; rows that are joined by their
  * numbers tell the others which keys they need. */
@@ -444,6 +592,8 @@ static bool open_steps(struct join *j)
                 run_alloc_rows(j->r, &st->out[source], BATCH + 8) && run_alloc_rows(j->r, &st->filtered[source], BATCH);
         }
         ok = ok && run_alloc_rows(j->r, &st->keep, BATCH) && run_alloc_rows(j->r, &st->found, BATCH);
+        if (ok && (st->tests_found || st->walks || st->indexed))
+            ok = run_alloc_rows(j->r, &st->tested, BATCH) && run_alloc_rows(j->r, &st->walk, BATCH + 8);
         if (ok && !(st->keys = mem_alloc((p->steps[at].n_keys + p->steps[at].n_ranges + 1) * (size_t)BATCH *
                                          sizeof *st->keys))) {
             j->r->rc = SQLITE_NOMEM;
@@ -460,6 +610,8 @@ static void close_steps(struct join *j)
         range_index_free(&j->steps[at].ranges);
         mem_free(j->steps[at].keep);
         mem_free(j->steps[at].found);
+        mem_free(j->steps[at].tested);
+        mem_free(j->steps[at].walk);
         mem_free(j->steps[at].keys);
         for (uint32_t k = 0; k < PLAN_ALL_SOURCES; k++) {
             mem_free(j->steps[at].out[k]);
@@ -477,34 +629,49 @@ static bool is_empty(const struct run *r)
     return false;
 }
 
+static void go(struct join *j)
+{
+    struct run *r = j->r;
+    const struct plan_step *first = &r->plan->steps[0];
+    struct scan scan;
+    uint32_t n, *rows = j->steps[0].out[first->source];
+    scan_open(r, first, &scan);
+    for (uint32_t at = 1; at < r->plan->n_steps; at++)
+        narrow_scan(r, &scan, first, &r->plan->steps[at], &j->steps[at].index);
+    while (!j->enough && !r->rc && scan_next(r, &scan, first->source, rows, &n)) {
+        struct batch b = {.n = n};
+        b.rows[first->source] = rows;
+        hand_on(j, 0, &b);
+    }
+    scan_close(&scan);
+    for (uint32_t at = 1; at < r->plan->n_steps && !r->rc && !j->enough; at++)
+        flush(j, at);
+}
+
+void join_close(struct run *r)
+{
+    if (!r->join)
+        return;
+    close_steps(r->join);
+    mem_free(r->join);
+    r->join = NULL;
+}
+
 int join_run(struct run *r, struct sink *sink)
 {
-    struct join *j = mem_zalloc(sizeof *j);
-    struct scan scan;
-    const struct plan_step *first = &r->plan->steps[0];
-    if (!j)
-        return r->rc = SQLITE_NOMEM;
-    if (is_empty(r)) {
-        mem_free(j);
+    if (is_empty(r))
         return r->rc;
+    if (!r->join) {
+        if (!(r->join = mem_zalloc(sizeof *r->join)))
+            return r->rc = SQLITE_NOMEM;
+        r->join->r = r;
+        r->join->ready = open_steps(r->join);
     }
-    j->r = r;
-    j->sink = sink;
-    if (open_steps(j)) {
-        uint32_t n, *rows = j->steps[0].out[first->source];
-        scan_open(r, first, &scan);
-        for (uint32_t at = 1; at < r->plan->n_steps; at++)
-            narrow_scan(r, &scan, first, &r->plan->steps[at], &j->steps[at].index);
-        while (!j->enough && !r->rc && scan_next(r, &scan, first->source, rows, &n)) {
-            struct batch b = {.n = n};
-            b.rows[first->source] = rows;
-            hand_on(j, 0, &b);
-        }
-        scan_close(&scan);
-        for (uint32_t at = 1; at < r->plan->n_steps && !r->rc && !j->enough; at++)
-            flush(j, at);
-    }
-    close_steps(j);
-    mem_free(j);
+    r->join->sink = sink;
+    r->join->enough = false;
+    if (r->join->ready && !r->rc)
+        go(r->join);
+    if (!r->keeps)
+        join_close(r);
     return r->rc;
 }

@@ -13,6 +13,8 @@ struct scan {
     uint32_t lo, hi;
     uint32_t *rows; /* those to be looked at, ascending; NULL: all of [lo, hi) */
     uint32_t n_rows, at;
+    int64_t *listed; /* while it is being opened: numbers of rows, ascending */
+    uint32_t n_listed;
 };
 
 void scan_open(struct run *r, const struct plan_step *step, struct scan *s);
@@ -69,7 +71,8 @@ bool range_index_finish(struct run *r, const struct plan_step *s, struct key_ind
  * its key, + 1. */
 void range_index_find(const struct plan_step *s, const struct range_index *x, uint32_t first,
                       const int64_t *const *others, uint32_t i, uint32_t *lo, uint32_t *hi);
-/* The same for a step by_sorted, which has no index: row numbers. */
+/* The same by the column alone by which the table is sorted, without an index: row numbers. All other conditions are
+ * still to be tested, but those on this column. */
 void range_index_find_rows(const struct run *r, const struct plan_step *s, const int64_t *const *others, uint32_t i,
                            uint32_t *lo, uint32_t *hi);
 

@@ -61,7 +61,10 @@ static struct plan_expr *read_json(struct reader *r, const struct sql_expr *x)
         n++;
         text = arena_printf(&r->plan->arena, "%s?%u%s", text, n, a->next ? ", " : ")");
     }
-    return text ? plan_make_call(r->plan, PLAN_TEXT, text, args, n) : NULL;
+    struct plan_expr *out = text ? plan_make_call(r->plan, PLAN_TEXT, text, args, n) : NULL;
+    if (out)
+        format_read_json(r->plan, out, object);
+    return out;
 }
 
 struct plan_expr *read_json_value(struct reader *r, const struct sql_expr *x)
@@ -70,8 +73,11 @@ struct plan_expr *read_json_value(struct reader *r, const struct sql_expr *x)
     if (out)
         return out;
     out = read_expr(r, x);
-    return out && out->type != PLAN_NULL && !is_marked(r, out) ? plan_make_call(r->plan, PLAN_TEXT, quote, &out, 1)
-                                                               : NULL;
+    out =
+        out && out->type != PLAN_NULL && !is_marked(r, out) ? plan_make_call(r->plan, PLAN_TEXT, quote, &out, 1) : NULL;
+    if (out)
+        format_read_quote(r->plan, out);
+    return out;
 }
 
 /* json_group_array(value): also of no rows. */

@@ -16,6 +16,8 @@ enum best { BEST_AT_BEGIN, BEST_AT_END, BEST_IN_TREE };
 
 struct lookup_ranges {
     const struct plan_lookup *of;
+    const struct table *sorted; /* all rows of this table count, which its column sorts: there is nothing to be made */
+    uint32_t column;
     struct lookup_keys keys;          /* places are groups */
     uint32_t *starts, n;              /* by group, and the end; rows that may be found */
     uint32_t *rows;                   /* by place: of the table */
@@ -276,6 +278,54 @@ static bool make_sums(struct run *r, struct lookup_ranges *l)
     return !r->rc;
 }
 
+/* What has been found: places that pass, or the best of them, or sums. */
+struct found {
+    uint32_t n, best;
+    uint32_t counted; /* values that are not NULL, or rows where there are none */
+    uint64_t sum;
+};
+
+/* Are all rows of a table counted, by ranges of the column that sorts it? */
+static bool is_sorted_count(struct run *r, struct lookup_ranges *l)
+{
+    const struct plan_lookup *of = l->of;
+    const struct query_plan *sub = of->sub;
+    const struct plan_expr *own = sub->items[item_of_range(of, 0)].expr;
+    bool counts =
+        of->kind == LOOKUP_EXISTS || (of->aggregate == AGG_COUNT && sub->items[of->n_keys].expr->op == X_CONST);
+    if (!counts || of->n_keys || sub->n_sources != 1 || !sub->sources[0].table.name || sub->n_where ||
+        sub->steps[0].n_tests || sub->steps[0].n_where || sub->limit >= 0 || sub->distinct || sub->grouped ||
+        sub->n_windows || !steps_is_sorted_range(sub, &(struct plan_range){.own = (struct plan_expr *)own}))
+        return false;
+    for (uint32_t k = 0; k < of->n_ranges; k++)
+        if (of->ops[k] == SQL_NE || !plan_expr_equal(sub->items[item_of_range(of, k)].expr, own))
+            return false;
+    const struct table *t = plan_table_rows(&sub->sources[0].table, r->e);
+    if (!t || t->columns[own->column].has_null)
+        return false;
+    l->sorted = t;
+    l->column = (uint32_t)own->column;
+    for (uint32_t k = 0; k < of->n_ranges; k++)
+        l->by[k] = (uint8_t)k;
+    return true;
+}
+
+/* The rows of the table between the bounds. */
+static struct found count_sorted(const struct lookup_ranges *l, const int64_t *others)
+{
+    uint32_t from = 0, to = l->sorted->n_rows;
+    for (uint32_t k = 0; k < l->of->n_ranges; k++) {
+        uint8_t op = l->of->ops[k];
+        uint32_t at = table_lower_bound(l->sorted, l->column, others[k], range_is_beyond(op));
+        if (range_is_lower(op))
+            from = at > from ? at : from;
+        else
+            to = at < to ? at : to;
+    }
+    uint32_t n = to > from ? to - from : 0;
+    return (struct found){.n = n, .counted = n};
+}
+
 static struct lookup_ranges *rows_of(struct run *r, const struct plan_lookup *of)
 {
     struct lookup_ranges **place = &r->lookup_ranges[of - r->plan->lookups], *l = *place;
@@ -287,6 +337,8 @@ static struct lookup_ranges *rows_of(struct run *r, const struct plan_lookup *of
         return NULL;
     }
     l->of = of;
+    if (is_sorted_count(r, l))
+        return l;
     r->rc = plan_run_to_table(of->sub, &t);
     bool ok = !r->rc && lay_out(r, l, t) && make_bounds(r, l, t);
     bool rows_only = of->aggregate == AGG_COUNT && of->sub->items[of->n_keys].expr->op == X_CONST;
@@ -325,13 +377,6 @@ static uint32_t best_of(const struct lookup_ranges *l, uint32_t lo, uint32_t hi)
     }
     return best;
 }
-
-/* What has been found: places that pass, or the best of them, or sums. */
-struct found {
-    uint32_t n, best;
-    uint32_t counted; /* values that are not NULL, or rows where there are none */
-    uint64_t sum;
-};
 
 static struct found look_between(const struct lookup_ranges *l, uint32_t lo, uint32_t hi)
 {
@@ -453,7 +498,9 @@ void eval_lookup_ranges(struct run *r, const struct plan_expr *x, const struct b
         }
         for (uint32_t k = 0; k < of->n_ranges; k++)
             others[k] = args[of->n_keys + l->by[k]][i];
-        struct found f = null ? (struct found){0} : look(r, l, key, others);
+        struct found f = {0};
+        if (!null)
+            f = l->sorted ? count_sorted(l, others) : look(r, l, key, others);
         if (of->one && f.n > 1 && !r->rc)
             r->rc = RUN_GAVE_UP;
         out[i] = word_of(l, &f);

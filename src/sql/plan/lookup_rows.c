@@ -1,6 +1,8 @@
 /* The rows of a query within an expression, by their keys. They are made when the first row asks for them. */
 #include "sql/plan/lookup_private.h"
 
+#include <string.h>
+
 struct lookup_rows {
     struct table *t; /* keys, then the value */
     struct lookup_keys
@@ -91,6 +93,20 @@ static struct lookup_rows *rows_of(struct run *r, const struct plan_lookup *of)
     stage_free(l->t);
     l->t = NULL;
     return r->rc ? NULL : l;
+}
+
+int64_t *lookup_list(struct run *r, const struct plan_expr *x, uint32_t most, uint32_t *n)
+{
+    const struct lookup_rows *l = x->lookup->n_keys == 1 ? rows_of(r, x->lookup) : NULL;
+    if (!l || r->rc || l->keys.n > most)
+        return NULL;
+    int64_t *out = mem_alloc(((size_t)l->keys.n + 1) * sizeof *out);
+    if (!out)
+        r->rc = SQLITE_NOMEM;
+    else if (l->keys.n)
+        memcpy(out, l->keys.keys, l->keys.n * sizeof *out);
+    *n = l->keys.n;
+    return out;
 }
 
 /* NULL, as SQL has it: x IN () is false whatever x is; else NULL on either side leaves the answer open. */

@@ -423,6 +423,21 @@ static const struct sql_tree *view_tree(struct reader *r, struct sql_name name)
     return parse(r, schema_view(r->planner->e, r->planner->arena, name), true);
 }
 
+/* The columns of a table of WITH, as the clause names them. */
+static bool rename_columns(struct scope_entry *e, const struct sql_expr *columns)
+{
+    uint32_t n = 0;
+    for (const struct sql_expr *c = columns; c; c = c->next, n++) {
+        for (const struct sql_expr *before = columns; before != c; before = before->next)
+            if (sql_name_equal(before->name, c->name))
+                return false;
+        if (n == e->n_columns)
+            return false;
+        e->columns[n].name = c->name;
+    }
+    return !columns || n == e->n_columns;
+}
+
 static bool add_name(struct reader *r, const struct sql_from *f, bool left)
 {
     struct sql_name alias = f->alias.len ? f->alias : f->name;
@@ -433,7 +448,8 @@ static bool add_name(struct reader *r, const struct sql_from *f, bool left)
     if (cte && recursion_is(where->tree, cte, where))
         return recursion_read(r, cte, where, alias, left);
     if (cte)
-        return !cte->columns && add_query(r, cte->query, where->tree, where, alias, left);
+        return add_query(r, cte->query, where->tree, where, alias, left) &&
+               rename_columns(&r->scope->entries[r->scope->n_entries - 1], cte->columns);
     const struct sql_tree *tree = view_tree(r, f->name);
     if (tree)
         return !tree->n_parameters && add_query(r, tree->query, tree, NULL, alias, left);

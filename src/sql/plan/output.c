@@ -32,7 +32,10 @@ struct plan_output {
     struct scan scan;
     uint64_t skip, left;       /* rows that OFFSET leaves out, and that LIMIT still allows */
     struct schema_stamp stamp; /* when it was opened */
-    bool by_sqlite;            /* the rest comes from `stmt` */
+    /* columns of a scan whose texts are put together for the rows at hand: words are their places + 1 */
+    struct format_text made;
+    int64_t *places[PLAN_MAX_ITEMS]; /* NULL: another column */
+    bool by_sqlite;                  /* the rest comes from `stmt` */
     uint32_t rows[BATCH + AHEAD];
 
     struct copy copies[PLAN_MAX_ITEMS];
@@ -50,6 +53,9 @@ void plan_output_close(struct plan_output *o)
     if (o->run.plan)
         run_close(&o->run);
     plan_answer_free(&o->answer);
+    for (uint32_t i = 0; i < o->n_columns; i++)
+        mem_free(o->places[i]);
+    mem_free(o->made.p);
     mem_free(o->ahead);
     sqlite3_finalize(o->convert);
     mem_free(o);
@@ -64,6 +70,58 @@ static int error_of(struct plan_output *o, int rc, struct error *err)
     engine_interrupt_clear(o->e);
     engine_set_error_text(o->e, "interrupted");
     return error_set(err, -MRD_ECANCELLED, "interrupted");
+}
+
+/* A text that lies in `made`: its length, then the text with a NUL. */
+static struct slice made_text(const struct plan_output *o, int64_t word)
+{
+    uint32_t len;
+    memcpy(&len, o->made.p + word - 1, sizeof len);
+    return slice_of(o->made.p + word - 1 + sizeof len, len);
+}
+
+enum { MOST_MADE = 64 << 20 };
+
+/* The texts of a column for the rows of a batch. They do not go into the string pool. */
+static void make_texts(struct plan_output *o, uint32_t column, const struct batch *b)
+{
+    const struct plan_expr *x = o->run.plan->items[column].expr;
+    const int64_t *args[PLAN_MAX_CALL_ARGS] = {NULL};
+    for (uint32_t k = 0; k < x->n_args; k++)
+        args[k] = eval(&o->run, x->args[k], b);
+    for (uint32_t i = 0; i < b->n && !o->run.rc; i++) {
+        uint32_t len = 0;
+        size_t at = o->made.n;
+        o->made.n += sizeof len; /* format_make() makes room for what comes behind */
+        enum format_result done = format_make(x, &o->e->storage->strings, args, i, &o->made);
+        o->places[column][i] = 0;
+        if (done == FORMAT_NULL) {
+            o->made.n = at;
+            continue;
+        }
+        if (done != FORMAT_TEXT || o->made.n > MOST_MADE) {
+            o->run.rc = done == FORMAT_NO_MEMORY ? SQLITE_NOMEM : RUN_GAVE_UP;
+            return;
+        }
+        len = (uint32_t)(o->made.n - at - sizeof len);
+        memcpy(o->made.p + at, &len, sizeof len);
+        o->made.p[o->made.n++] = 0;
+        o->places[column][i] = (int64_t)at + 1;
+    }
+}
+
+/* The words of the columns for the rows at hand. */
+static void read_columns(struct plan_output *o, const struct batch *b)
+{
+    o->made.n = 0;
+    for (uint32_t i = 0; i < o->n_columns && !o->run.rc; i++) {
+        if (o->places[i]) {
+            make_texts(o, i, b);
+            o->words[i] = o->places[i];
+        } else {
+            o->words[i] = eval(&o->run, o->run.plan->items[i].expr, b);
+        }
+    }
 }
 
 /* The next chunk of a scan in which a row passes; false: the end, or run.rc. */
@@ -88,8 +146,8 @@ static bool scan_on(struct plan_output *o)
             memmove(o->rows, o->rows + skipped, o->n * sizeof *o->rows);
         b.n = o->n;
         b.serial = ++o->run.serial;
-        for (uint32_t i = 0; i < o->n_columns && o->n && !o->run.rc; i++)
-            o->words[i] = eval(&o->run, o->run.plan->items[i].expr, &b);
+        if (o->n)
+            read_columns(o, &b);
     }
     o->n = o->run.rc ? 0 : o->n;
     return o->n;
@@ -180,6 +238,18 @@ static void sort_scan(struct run *r, struct scan *s, const struct query_plan *p)
     *s = (struct scan){.rows = rows, .n_rows = n};
 }
 
+/* Room for the places of texts that are put together. */
+static void open_texts(struct plan_output *o, const struct query_plan *p)
+{
+    for (uint32_t i = 0; i < o->n_columns && !o->run.rc; i++) {
+        const struct plan_expr *x = p->items[i].expr;
+        if (x->op != X_CALL || !x->format || x->type != PLAN_TEXT)
+            continue;
+        o->places[i] = mem_alloc((BATCH + AHEAD) * sizeof *o->places[i]);
+        o->run.rc = o->places[i] ? 0 : SQLITE_NOMEM;
+    }
+}
+
 /* 0, RUN_GAVE_UP or an SQLite code. */
 static int open_scan(struct plan_output *o, const struct query_plan *p)
 {
@@ -187,6 +257,7 @@ static int open_scan(struct plan_output *o, const struct query_plan *p)
         o->kinds[i] = (uint8_t)plan_col_type((enum plan_type)p->items[i].expr->type);
     if (!run_open(&o->run, p) || !schema_stamp(o->e, &o->stamp))
         o->run.rc = SQLITE_NOMEM;
+    open_texts(o, p);
     if (!o->run.rc)
         run_open_sources(&o->run);
     o->skip = p->offset > 0 ? (uint64_t)p->offset : 0;
@@ -266,7 +337,8 @@ static sqlite3_stmt *to_sqlite(struct plan_output *o, int column)
     int rc = o->convert ? SQLITE_OK : sqlite3_prepare_v2(o->e->db, "SELECT ?1", -1, &o->convert, NULL);
     sqlite3_reset(o->convert);
     if (!rc && kind_of(o, column) == COL_STR) {
-        struct slice s = strpool_view(&o->e->storage->strings, (strid)word_of(o, column));
+        struct slice s = o->places[column] ? made_text(o, word_of(o, column))
+                                           : strpool_view(&o->e->storage->strings, (strid)word_of(o, column));
         rc = sqlite3_bind_text(o->convert, 1, (const char *)s.p, (int)s.len, SQLITE_TRANSIENT);
     } else if (!rc) {
         rc = sqlite3_bind_double(o->convert, 1, column_f64(word_of(o, column)));
@@ -335,6 +407,11 @@ const char *plan_output_text(struct plan_output *o, int column, size_t *len)
     if (!has(o, column))
         return NULL;
     int64_t word = word_of(o, column);
+    if (o->places[column]) {
+        struct slice s = made_text(o, word);
+        *len = s.len;
+        return (const char *)s.p;
+    }
     if (kind_of(o, column) == COL_STR) {
         const struct strpool *strings = &o->e->storage->strings;
         struct slice s = strpool_view(strings, (strid)word);

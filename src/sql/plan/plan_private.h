@@ -107,6 +107,7 @@ struct plan_expr {
     const char *text;                       /* X_CALL: SELECT f(?1, …) */
     const struct plan_arguments *arguments; /* of the $names in it; NULL: there are none */
     const struct plan_lookup *lookup;
+    const struct plan_format *format; /* X_CALL: how to make the text without SQLite; NULL: ask SQLite */
 };
 
 /* Rows of constants: VALUES, or the one row of a SELECT without FROM. */
@@ -489,8 +490,10 @@ struct query_plan *plan_build_list(struct reader *outer, const struct sql_query 
 bool plan_uses(const struct query_plan *p, uint8_t source, int16_t column);
 /* Chooses the steps from the sources and conditions. */
 bool plan_steps(struct query_plan *p);
-/* Rows of tables that the plan goes through each time that it runs. */
-uint64_t plan_rows_of_run(const struct query_plan *p);
+/* Does the range compare a column by which the table is sorted? */
+bool steps_is_sorted_range(const struct query_plan *p, const struct plan_range *r);
+/* Rows of tables that the step of a recursion goes through in each round. */
+uint64_t plan_rows_of_round(const struct query_plan *p);
 /* Each expression to the part that computes it: lift.c. */
 bool plan_lift(struct query_plan *p);
 /* Turns DISTINCT into groups, before the expressions are lifted. */
@@ -569,7 +572,10 @@ struct run {
     struct lookup_rows **lookups; /* by place in the plan */
     struct lookup_ranges **lookup_ranges;
     int64_t **results; /* by window */
+    struct join *join; /* what the sources are joined by, between the rounds of a recursion */
+    bool keeps;        /* it is to be kept until run_close() */
     uint64_t serial, bytes, most;
+    uint64_t visited; /* rows of tables that were looked at */
 };
 
 bool run_alloc(struct run *r, uint64_t bytes); /* counts memory; false when it is too much */
@@ -579,9 +585,36 @@ bool run_stopped(struct run *r);
 const int64_t *eval(struct run *r, const struct plan_expr *x, const struct batch *b);
 /* Keeps the rows of the batch that pass; rows are moved in `kept`. */
 uint32_t eval_filter(struct run *r, struct plan_expr *const *tests, uint32_t n, const struct batch *b, uint32_t *keep);
+/* ---- format.c: texts that are put together of values ---- */
+
+struct format_text {
+    char *p; /* no NUL at its end, but room for one */
+    size_t n, cap;
+};
+
+enum format_result { FORMAT_TEXT, FORMAT_NULL, FORMAT_ASK /* SQLite for it */, FORMAT_NO_MEMORY };
+
+/* Finds out how the call puts its text together. False: SQLite is to be asked. */
+bool format_read_printf(struct query_plan *p, const struct strpool *strings, struct plan_expr *x);
+bool format_read_concat(struct query_plan *p, struct plan_expr *x);
+bool format_read_json(struct query_plan *p, struct plan_expr *x, bool object);
+bool format_read_quote(struct query_plan *p, struct plan_expr *x);
+/* The same of length(), whose result is no text. */
+bool format_read_length(struct query_plan *p, struct plan_expr *x);
+bool format_counts(const struct plan_expr *x);
+enum format_result format_length(const struct plan_expr *x, const struct strpool *strings, const int64_t *const *args,
+                                 uint32_t i, struct format_text *room, int64_t *out);
+/* The expression itself where it is a chain of `||`, else NULL. */
+const struct plan_expr *format_is_concat(const struct plan_expr *x);
+/* Appends the text for row i of the arguments' words. */
+enum format_result format_make(const struct plan_expr *x, const struct strpool *strings, const int64_t *const *args,
+                               uint32_t i, struct format_text *out);
+
 void call_memo_free(struct call_memo *m);
 void eval_call(struct run *r, const struct plan_expr *x, const struct batch *b, int64_t *out);
 void lookup_rows_free(struct lookup_rows *l);
+/* The values of `x IN (SELECT …)`, to be freed; NULL: there are more than that, or r->rc. */
+int64_t *lookup_list(struct run *r, const struct plan_expr *x, uint32_t most, uint32_t *n);
 void eval_lookup(struct run *r, const struct plan_expr *x, const struct batch *b, int64_t *out);
 /* Those with ranges: lookup_ranges.c. */
 void lookup_ranges_free(struct lookup_ranges *l);
@@ -592,6 +625,7 @@ struct sink {
     bool (*push)(struct sink *s, const struct batch *b); /* false: no more are wanted */
 };
 int join_run(struct run *r, struct sink *sink);
+void join_close(struct run *r);
 
 /* Hands the rows of the sources to `to`, whose numbers `t` holds, in this order. */
 void run_replay(struct run *r, const struct table *t, const uint32_t *order, uint32_t n, struct sink *to);
@@ -605,6 +639,8 @@ void run_sources(struct run *r, struct sink *to);
 /* The part of `n` rows in `rows` that LIMIT and OFFSET leave, sorted by the columns of `t` from `first_order` on. */
 bool run_order(struct run *r, struct plan_answer *out, const struct table *t, uint32_t first_order);
 
+/* The rows that an operator gives: batches.c. */
+struct table *run_batches(struct run *r, uint8_t source);
 /* The rows of a table that a function gives; NULL: r->rc. */
 struct table *pointer_run(struct run *r, uint8_t source);
 void pointer_rows_free(struct pointer_rows *rows);

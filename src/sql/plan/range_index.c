@@ -125,6 +125,8 @@ void range_index_find_rows(const struct run *r, const struct plan_step *s, const
         int64_t word = others[k][i];
         if (word == COL_NULL)
             return;
+        if (k && !plan_expr_equal(s->ranges[k].own, s->ranges[0].own))
+            continue;
         uint8_t op = s->ranges[k].op;
         uint32_t at = (uint32_t)table_lower_bound(t, (uint32_t)s->ranges[k].own->column, word, range_is_beyond(op));
         if (range_is_lower(op))

@@ -475,16 +475,39 @@ static struct table *run_arms(struct run *r, const struct query_plan *arms)
 
 enum {
     MOST_ROWS = 4000000, /* of a recursion: SQLite may stop sooner, where it is asked for a few */
-    MANY_ROUNDS = 2048,  /* take longer than SQLite, where they have few rows each */
-    FEW_ROWS = 16,
+    MANY_ROUNDS = 64,    /* take longer than SQLite, where they have few rows each */
+    FEW_ROWS = 4,
     WORTH_A_ROW = 16 /* rows of tables that a round may go through for each row that has come; SQLite looks rows up */
 };
+
+static void run_to_answer(struct run *r, struct plan_answer *out);
+
+/* The rows that the step makes of those of a round. What it finds them by stays from round to round. */
+static int run_step(struct run *step, const struct query_plan *p, const struct table *round, struct plan_answer *out)
+{
+    bool first = !step->plan;
+    *out = (struct plan_answer){0};
+    if (first && !run_open(step, p))
+        step->rc = SQLITE_NOMEM;
+    step->keeps = true;
+    if (first && !step->rc)
+        run_open_sources(step);
+    for (uint32_t i = 0; i < p->n_sources; i++)
+        if (p->sources[i].round)
+            step->tables[i] = round;
+    if (!step->rc)
+        run_to_answer(step, out);
+    if (step->rc)
+        plan_answer_free(out);
+    return step->rc;
+}
 
 static struct table *run_recursion(struct run *r, const struct query_plan *first)
 {
     struct plan_answer a = {0};
+    struct run step = {.e = r->e};
     struct table *t = items_table(r, first), *round = NULL;
-    const uint64_t gone_through = plan_rows_of_run(first->step);
+    const uint64_t gone_through = plan_rows_of_round(first->step);
     r->rc = r->rc ? r->rc : plan_run(first, &a);
     for (uint64_t n = 0; t && !r->rc && a.n && !run_stopped(r); n++) {
         append_answer(r, t, &a);
@@ -498,54 +521,16 @@ static struct table *run_recursion(struct run *r, const struct query_plan *first
             break;
         table_finalize(round);
         first->rows->rows = round;
-        r->rc = plan_run(first->step, &a);
+        r->rc = run_step(&step, first->step, round, &a);
         first->rows->rows = NULL;
     }
     plan_answer_free(&a);
     stage_free(round);
+    r->visited += step.visited;
+    r->bytes += step.bytes;
+    if (step.plan)
+        run_close(&step);
     return t;
-}
-
-struct batch_sink {
-    struct run *r;
-    struct table *t;
-};
-
-/* Columns that were not wanted are NULL throughout. */
-static bool push_batch(void *to, const int64_t *const *words, uint32_t n)
-{
-    struct batch_sink *s = to;
-    const int64_t *columns[PLAN_MAX_ITEMS];
-    int64_t nulls[2][AHEAD];
-    for (uint32_t i = 0; i < n; i++) {
-        nulls[0][i] = COL_NULL;
-        nulls[1][i] = 0;
-    }
-    for (uint32_t k = 0; k < s->t->def->n_columns; k++)
-        columns[k] = words[k] ? words[k] : nulls[s->t->columns[k].type == COL_STR];
-    return n <= AHEAD && stage_append(s->r, s->t, columns, n);
-}
-
-static struct table *run_batches(struct run *r, uint8_t source)
-{
-    const struct plan_source *s = &r->plan->sources[source];
-    const struct engine_batches *b = engine_find_batches(r->e, NULL, s->batches);
-    enum plan_type types[PLAN_MAX_ITEMS];
-    bool wanted[PLAN_MAX_ITEMS];
-    for (uint32_t i = 0; b && i < s->n_columns; i++) {
-        const char *name;
-        enum col_type type;
-        b->column(b->ctx, i, &name, &type);
-        types[i] = plan_type_of(type);
-        wanted[i] = plan_uses(r->plan, source, (int16_t)i);
-    }
-    struct batch_sink sink = {r, b ? stage_new(r, types, s->n_columns) : NULL};
-    if (!sink.t || b->rows(b->ctx, wanted, push_batch, &sink) != 1) {
-        r->rc = r->rc ? r->rc : engine_is_interrupted(r->e) ? SQLITE_INTERRUPT : RUN_GAVE_UP;
-        return sink.t;
-    }
-    table_finalize(sink.t);
-    return sink.t;
 }
 
 void run_open_sources(struct run *r)
@@ -616,6 +601,7 @@ void run_close(struct run *r)
         stage_free(r->made[i]);
     for (uint32_t i = 0; i < PLAN_MAX_SOURCES; i++)
         pointer_rows_free(r->pointers[i]);
+    join_close(r);
     mem_free(r->values);
     mem_free(r->serials);
     mem_free(r->memos);
@@ -624,6 +610,7 @@ void run_close(struct run *r)
     mem_free(r->results);
 }
 
+/* Plans without what top.c is for. */
 static void run_to_answer(struct run *r, struct plan_answer *out)
 {
     const struct query_plan *p = r->plan;
@@ -655,6 +642,7 @@ int plan_run(const struct query_plan *p, struct plan_answer *out)
         run_to_answer(&r, out);
     p->e->plan_bytes = r.bytes;
     p->e->plan_gave_up = r.rc == RUN_GAVE_UP;
+    p->e->plan_visited += r.visited;
     run_close(&r);
     if (r.rc)
         plan_answer_free(out);

@@ -68,6 +68,38 @@ static bool is_in_list(struct run *r, struct test *test, const struct plan_expr 
     return true;
 }
 
+enum { MOST_LISTED = 4096 };
+
+/* IN (SELECT …) of few values. Those of the row number are the rows to be looked at. */
+static bool is_in_query(struct run *r, struct scan *s, struct test *test, const struct plan_expr *x)
+{
+    const struct plan_expr *c = x->n_args == 1 ? x->args[0] : NULL;
+    uint32_t n = 0;
+    if (!c || x->lookup->kind != LOOKUP_IN || x->negated || c->op != X_COLUMN || c->type == PLAN_REAL ||
+        (c->column == VTAB_ROW && s->listed))
+        return false;
+    int64_t *words = lookup_list(r, x, MOST_LISTED, &n);
+    if (!words)
+        return false;
+    test->column = c->column;
+    n = words_sort(words, n);
+    if (!n)
+        s->lo = s->hi = 0;
+    if (n && c->column == VTAB_ROW) {
+        s->listed = words;
+        s->n_listed = n;
+        return true;
+    }
+    if (n > 1) {
+        test_make_set(test, words, n);
+        return true;
+    }
+    test->kind = TEST_RANGE;
+    test->lo = test->hi = n ? words[0] : 0;
+    mem_free(words);
+    return true;
+}
+
 /* A condition as a test of packed values; false: it is to be computed, or r->rc. */
 static bool push_down(struct run *r, struct scan *s, const struct table *t, const struct plan_expr *x)
 {
@@ -82,6 +114,10 @@ static bool push_down(struct run *r, struct scan *s, const struct table *t, cons
         known = compare_with_value(r, s, test, x);
     } else if (x->op == X_IN) {
         known = is_in_list(r, test, x);
+    } else if (x->op == X_LOOKUP) {
+        known = is_in_query(r, s, test, x);
+        if (known && s->listed && test->column == VTAB_ROW)
+            return true;
     }
     test->type = !known ? 0 : test->column == VTAB_ROW ? COL_U32 : t->columns[test->column].type;
     return known;
@@ -112,16 +148,30 @@ static bool narrow(struct scan *s, const struct table *t, const struct test *tes
     return true;
 }
 
+/* The rows that have been listed, of those that are left. */
+static void list_rows(struct run *r, struct scan *s)
+{
+    if (!r->rc && run_alloc_rows(r, &s->rows, s->n_listed))
+        for (uint32_t i = 0; i < s->n_listed; i++)
+            if (s->listed[i] >= s->lo && s->listed[i] < s->hi)
+                s->rows[s->n_rows++] = (uint32_t)s->listed[i];
+    mem_free(s->listed);
+    s->listed = NULL;
+}
+
 void scan_open(struct run *r, const struct plan_step *step, struct scan *s)
 {
     const struct table *t = r->tables[step->source];
     *s = (struct scan){.hi = t->n_rows};
     for (uint32_t i = 0; i < step->n_tests && !r->rc; i++) {
+        bool listed = s->listed != NULL;
         if (!push_down(r, s, t, step->tests[i]))
             s->others[s->n_others++] = step->tests[i];
-        else if (!narrow(s, t, &s->tests[s->n_tests]))
+        else if (listed == (s->listed != NULL) && !narrow(s, t, &s->tests[s->n_tests]))
             s->n_tests++;
     }
+    if (s->listed)
+        list_rows(r, s);
 }
 
 static uint32_t next_chunk(struct run *r, struct scan *s, uint8_t source, uint32_t *rows)
@@ -129,6 +179,7 @@ static uint32_t next_chunk(struct run *r, struct scan *s, uint8_t source, uint32
     uint32_t hi = (s->lo | COL_CHUNK_MASK) + 1, n;
     hi = hi > s->hi ? s->hi : hi;
     n = hi - s->lo;
+    r->visited += n;
     if (s->n_tests)
         n = scan_chunk(r->tables[source], s->tests, s->n_tests, s->lo, hi, rows);
     else
@@ -143,6 +194,7 @@ static uint32_t next_listed(struct run *r, struct scan *s, uint8_t source, uint3
     uint32_t n = s->n_rows - s->at < BATCH ? s->n_rows - s->at : BATCH;
     memcpy(rows, s->rows + s->at, n * sizeof *rows);
     s->at += n;
+    r->visited += n;
     return s->n_tests ? scan_rows(r->tables[source], s->tests, s->n_tests, rows, n) : n;
 }
 

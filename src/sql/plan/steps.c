@@ -136,7 +136,7 @@ static bool add_step(struct query_plan *p, uint8_t source, uint32_t *placed, str
 /* ---- ranges ---- */
 
 /* The column by which the table is sorted that a range compares. */
-static bool is_sorted_range(const struct query_plan *p, const struct plan_range *r)
+bool steps_is_sorted_range(const struct query_plan *p, const struct plan_range *r)
 {
     const struct plan_expr *x = r->own;
     if (x->op != X_COLUMN || x->column < 0 || !p->sources[x->source].table.name)
@@ -160,7 +160,7 @@ static void find_ranges(const struct query_plan *p, struct plan_step *s, uint32_
         return;
     for (uint32_t k = 0; k < s->n_keys; k++) {
         struct plan_expr column = {.op = X_COLUMN, .source = s->source, .column = s->columns[k]};
-        if (is_sorted_range(p, &(struct plan_range){.own = &column}))
+        if (steps_is_sorted_range(p, &(struct plan_range){.own = &column}))
             return;
     }
     if (p->sources[s->source].left)
@@ -170,9 +170,9 @@ static void find_ranges(const struct query_plan *p, struct plan_step *s, uint32_
     bool all = s->n_ranges && !s->n_keys && !s->n_tests;
     for (uint32_t i = s->n_ranges; i-- > 0;) {
         struct plan_range swap = s->ranges[0];
-        bool column = s->ranges[i].own->op == X_COLUMN, sorted = is_sorted_range(p, &s->ranges[i]);
+        bool column = s->ranges[i].own->op == X_COLUMN, sorted = steps_is_sorted_range(p, &s->ranges[i]);
         all &= sorted && s->ranges[i].own->column == s->ranges[s->n_ranges - 1].own->column;
-        if (sorted || (column && !is_sorted_range(p, &swap))) {
+        if (sorted || (column && !steps_is_sorted_range(p, &swap))) {
             s->ranges[0] = s->ranges[i];
             s->ranges[i] = swap;
         }
@@ -241,9 +241,12 @@ static uint32_t lost_keys(const struct query_plan *p)
     return lost;
 }
 
-/* What it costs to go that way: rows to be scanned, twice that for those to be found by keys. */
+/* What it costs to go that way: rows to be scanned, twice that for those to be found by keys. The rows of a round are
+ * few, and the other table is indexed once for all rounds. */
 static uint64_t cost(const struct query_plan *p)
 {
+    if (p->sources[p->steps[0].source].round)
+        return 0;
     uint64_t sum = rows_of(&p->sources[p->steps[0].source]);
     for (uint32_t i = 1; i < p->n_steps; i++) {
         const struct plan_step *s = &p->steps[i];
@@ -252,21 +255,17 @@ static uint64_t cost(const struct query_plan *p)
     return sum;
 }
 
-/* Tables that are looked into by row number, or by what sorts them, are not gone through. */
-uint64_t plan_rows_of_run(const struct query_plan *p)
+/* Tables that are looked into by row number, by what sorts them, or by keys are not gone through; queries are run once.
+ */
+uint64_t plan_rows_of_round(const struct query_plan *p)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const struct plan_step *s = &p->steps[i];
-        const struct plan_source *source = &p->sources[s->source];
-        bool found = i && ((s->by_row && !s->n_tests) || s->by_sorted);
-        if (source->sub)
-            sum += plan_rows_of_run(source->sub);
-        else if (!found && source->table.name)
-            sum += source->table.table->n_rows;
+        bool found = i && (s->by_row || s->by_sorted || s->n_keys);
+        if (!found && p->sources[s->source].table.name)
+            sum += p->sources[s->source].table.table->n_rows;
     }
-    for (uint32_t i = 0; i < p->n_lookups; i++)
-        sum += plan_rows_of_run(p->lookups[i].sub);
     return sum;
 }
 

@@ -20,6 +20,7 @@ struct collector {
         bool kept;
     } texts[TEXTS]; /* how those compared last fell out, by the last bits of their number */
     uint32_t keep[BATCH];
+    uint32_t *rows[PLAN_MAX_SOURCES]; /* of those kept */
 };
 
 static bool comes_after(const struct plan_expr *x, bool desc, int64_t word, int64_t bound)
@@ -122,22 +123,40 @@ static void prune(struct collector *c)
     stage_free(t);
 }
 
+/* The rows of `b` that are kept, as a batch. */
+static struct batch kept_of(struct collector *c, const struct batch *b, uint32_t n)
+{
+    struct batch kept = {.n = n, .serial = ++c->r->serial};
+    for (uint32_t k = 0; k < c->r->plan->n_sources; k++) {
+        for (uint32_t i = 0; i < n; i++)
+            c->rows[k][i] = b->rows[k][c->keep[i]];
+        kept.rows[k] = c->rows[k];
+    }
+    return kept;
+}
+
 static bool collect(struct sink *s, const struct batch *b)
 {
     struct collector *c = (struct collector *)s;
     const struct query_plan *p = c->r->plan;
     const int64_t *terms[PLAN_MAX_ORDER], *columns[PLAN_MAX_SOURCES + PLAN_MAX_ORDER];
-    int64_t words[PLAN_MAX_SOURCES + PLAN_MAX_ORDER][PIECE];
-    for (uint32_t k = 0; k < p->n_orders; k++)
-        terms[k] = eval(c->r, p->orders[k], b);
+    int64_t words[PLAN_MAX_SOURCES][PIECE];
+    struct batch kept = *b;
+    terms[0] = eval(c->r, p->orders[0], b);
     uint32_t n_kept = c->r->rc ? 0 : filter(c, terms[0], b->n);
+    if (n_kept < b->n)
+        kept = kept_of(c, b, n_kept);
+    for (uint32_t k = 0; k < p->n_orders && n_kept && !c->r->rc; k++)
+        terms[k] = eval(c->r, p->orders[k], &kept);
     for (uint32_t at = 0; at < n_kept && !c->r->rc; at += PIECE) {
         uint32_t n = n_kept - at < PIECE ? n_kept - at : PIECE;
-        for (uint32_t k = 0; k < p->n_sources + p->n_orders; k++) {
+        for (uint32_t k = 0; k < p->n_sources; k++) {
             for (uint32_t i = 0; i < n; i++)
-                words[k][i] = k < p->n_sources ? b->rows[k][c->keep[at + i]] : terms[k - p->n_sources][c->keep[at + i]];
+                words[k][i] = kept.rows[k][at + i];
             columns[k] = words[k];
         }
+        for (uint32_t k = 0; k < p->n_orders; k++)
+            columns[p->n_sources + k] = terms[k] + at;
         stage_append(c->r, c->t, columns, n);
     }
     if (!c->r->rc && c->t->n_rows >= c->prune_at)
@@ -186,7 +205,10 @@ void top_run(struct run *r, struct plan_answer *out)
     if (wanted && wanted < MANY)
         c.prune_at = 8 * (uint32_t)wanted + 1024;
     struct lister l = {{list}, r, NULL};
-    if (c.t && p->limit)
+    for (uint32_t k = 0; k < p->n_sources && !r->rc; k++)
+        if (!(c.rows[k] = run_alloc(r, BATCH * sizeof *c.rows[k]) ? mem_alloc(BATCH * sizeof *c.rows[k]) : NULL))
+            r->rc = r->rc ? r->rc : SQLITE_NOMEM;
+    if (c.t && p->limit && !r->rc)
         run_sources(r, &c.base);
     if (c.t && !r->rc) {
         table_finalize(c.t);
@@ -197,6 +219,8 @@ void top_run(struct run *r, struct plan_answer *out)
         table_finalize(l.t);
         *out = (struct plan_answer){.table = l.t, .n = l.t->n_rows};
     }
+    for (uint32_t k = 0; k < p->n_sources; k++)
+        mem_free(c.rows[k]);
     mem_free(top.rows);
     stage_free(c.t);
 }

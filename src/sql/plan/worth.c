@@ -64,13 +64,15 @@ bool plan_is_scan(const struct query_plan *p)
            !p->distinct && !p->restore_order && !p->n_arms && (p->n_orders ? is_in_order(p) : p->limit < 0);
 }
 
-/* JSON of each row takes the time that it takes, and its texts would fill the string pool. */
-static bool makes_json_of_rows(const struct query_plan *p)
+/* JSON of each row would fill the string pool, where it does not go to the caller as it is made. */
+static bool makes_json_of_rows(const struct query_plan *p, bool direct)
 {
-    bool json = false;
-    for (uint32_t i = 0; i < p->n_items; i++)
+    bool json = false, made_here = true;
+    for (uint32_t i = 0; i < p->n_items; i++) {
         json |= is_json_call(p->items[i].expr);
-    return json && !p->grouped && p->limit < 0;
+        made_here &= p->items[i].expr->format || !is_json_call(p->items[i].expr);
+    }
+    return json && !p->grouped && p->limit < 0 && !(direct && made_here && plan_is_scan(p));
 }
 
 enum { FEW_PROBES = 64, FEW_PROBES_OF_KEYS = 1024 };
@@ -87,13 +89,22 @@ static uint32_t largest_table(const struct query_plan *p)
     return n;
 }
 
-/* Few rows ask for ranges in a large table: SQLite looks at what each of them needs only. */
+/* Is one row looked for that a key of a table finds? SQLite makes an index of the column, which stays. */
+static bool finds_one(const struct plan_lookup *l)
+{
+    const struct query_plan *sub = l->sub;
+    const struct plan_expr *key = l->n_keys == 1 && l->kind != LOOKUP_IN ? sub->items[0].expr : NULL;
+    return key && key->op == X_COLUMN && sub->n_sources == 1 && sub->sources[0].table.name && !sub->grouped &&
+           !sub->n_windows;
+}
+
+/* Few rows ask in a large table: SQLite looks at what each of them needs only. */
 static bool asks_seldom(const struct query_plan *p)
 {
     uint64_t asked = p->n_lookups ? largest_table(p) : UINT32_MAX;
     for (uint32_t i = 0; i < p->n_lookups && asked < UINT32_MAX; i++) {
         const struct plan_lookup *l = &p->lookups[i];
-        uint32_t rows = l->n_ranges ? largest_table(l->sub) : 0;
+        uint32_t rows = l->n_ranges || finds_one(l) ? largest_table(l->sub) : 0;
         if (rows < UINT32_MAX && asked * (l->n_keys ? FEW_PROBES_OF_KEYS : FEW_PROBES) < rows)
             return true;
     }
@@ -103,7 +114,7 @@ static bool asks_seldom(const struct query_plan *p)
 bool plan_is_worth_it(const struct query_plan *p, bool inner, bool direct)
 {
     bool first_rows = p->limit >= 0 && !p->n_orders && !p->grouped; /* SQLite stops when it has them */
-    if (narrows_batches(p) || makes_json_of_rows(p) || asks_seldom(p))
+    if (narrows_batches(p) || makes_json_of_rows(p, direct) || asks_seldom(p))
         return false;
     if (inner)
         return true;
