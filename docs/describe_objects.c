@@ -9,9 +9,10 @@
     "FROM json_each(" column "))"
 
 static const char query[] =
+    "WITH objects AS MATERIALIZED (SELECT * FROM __intrinsic_stdlib_objects) " /* it is made anew for each look */
     "SELECT module, name, object_type, description, return_type, return_description, " FIELDS("args") ", " FIELDS(
-        "cols") ", (SELECT min(o.name) FROM __intrinsic_stdlib_objects o WHERE o.module = s.module AND o.exposed AND "
-                "o.object_type IN ('TABLE', 'VIEW')) FROM __intrinsic_stdlib_objects s WHERE exposed AND ";
+        "cols") ", (SELECT min(o.name) FROM objects o WHERE o.module = s.module AND o.exposed AND "
+                "o.object_type IN ('TABLE', 'VIEW')) FROM objects s WHERE exposed AND ";
 
 enum { MODULE, NAME, TYPE, DESCRIPTION, RETURNS, RETURN_DOC, ARGS, COLS, SOME_TABLE };
 
