@@ -30,17 +30,7 @@ static void send_packet(struct heap_packets *p)
 
 void heap_packets_begin(struct heap_packets *p)
 {
-    static const uint32_t lists[] = {INTERNED_DATA_BUILD_IDS, INTERNED_DATA_MAPPING_PATHS,
-                                     INTERNED_DATA_FUNCTION_NAMES};
-    struct pb_writer *w = open_packet(p, STATE_CLEARED);
-    size_t interned = pb_begin(w, TRACE_PACKET_INTERNED_DATA);
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        size_t m = pb_begin(w, lists[i]);
-        pb_put_varint(w, INTERNED_STRING_IID, 0);
-        pb_put_bytes(w, INTERNED_STRING_STR, "", 0);
-        pb_end(w, m);
-    }
-    pb_end(w, interned);
+    perf_packets_put_no_texts(open_packet(p, STATE_CLEARED));
     send_packet(p);
 }
 

@@ -89,17 +89,10 @@ static struct pb_writer *open_boot(struct perf_packets *p, uint64_t now, uint32_
     return &p->w;
 }
 
-void perf_packets_begin(struct perf_packets *p)
+void perf_packets_put_no_texts(struct pb_writer *w)
 {
     static const uint32_t lists[] = {INTERNED_DATA_BUILD_IDS, INTERNED_DATA_MAPPING_PATHS,
                                      INTERNED_DATA_FUNCTION_NAMES};
-    p->gap = false;
-    p->lost = p->sink.lost ? p->sink.lost(p->sink.ctx) : 0;
-    put_defaults(open_boot(p, probes_boot_ns(), STATE_CLEARED), p);
-    send_packet(p);
-    if (p->config->poll_ms)
-        return;
-    struct pb_writer *w = open_boot(p, probes_boot_ns(), STATE_NEEDED);
     size_t interned = pb_begin(w, TRACE_PACKET_INTERNED_DATA);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         size_t m = pb_begin(w, lists[i]);
@@ -108,6 +101,17 @@ void perf_packets_begin(struct perf_packets *p)
         pb_end(w, m);
     }
     pb_end(w, interned);
+}
+
+void perf_packets_begin(struct perf_packets *p)
+{
+    p->gap = false;
+    p->lost = p->sink.lost ? p->sink.lost(p->sink.ctx) : 0;
+    put_defaults(open_boot(p, probes_boot_ns(), STATE_CLEARED), p);
+    send_packet(p);
+    if (p->config->poll_ms)
+        return;
+    perf_packets_put_no_texts(open_boot(p, probes_boot_ns(), STATE_NEEDED));
     send_packet(p);
 }
 

@@ -23,6 +23,9 @@ void perf_packets_begin(struct perf_packets *p);
 void perf_packets_forget(struct perf_packets *p);
 void perf_packets_free(struct perf_packets *p);
 
+/* Interned data that call stacks refer to before any text is told: number 0 of each kind is "". */
+void perf_packets_put_no_texts(struct pb_writer *w);
+
 /* Opens the packet of a sample, for frames to be interned; perf_packets_stack() writes it. */
 struct pb_writer *perf_packets_open(struct perf_packets *p, const struct perf_record *r);
 

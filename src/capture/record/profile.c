@@ -104,14 +104,7 @@ static int choose(struct record *r, const void *flag_values, struct error *err)
             (struct text_list){.p = (const char **)(uintptr_t)switches, .n = sizeof switches / sizeof *switches};
     }
     pb_put_raw(&w, "", 1);
-    if (w.failed) {
-        pb_writer_free(&w);
-        return error_set(err, -MRD_ENOMEM, "out of memory");
-    }
-    r->own_sources = (char *)w.p;
-    r->perfetto.sources = r->own_sources;
-    r->perfetto.standard_sources = true;
-    return 0;
+    return record_own_sources(r, &w, err);
 }
 
 /* What is wrong with the command line, NULL: nothing. */

@@ -59,14 +59,7 @@ int profile_heap_choose(struct record *r, const void *flag_values, struct error 
         pb_put_raw(&w, text, (size_t)n);
     }
     pb_put_raw(&w, " } } }\n", sizeof " } } }\n");
-    if (w.failed) {
-        pb_writer_free(&w);
-        return error_set(err, -MRD_ENOMEM, "out of memory");
-    }
-    r->own_sources = (char *)w.p;
-    r->perfetto.sources = r->own_sources;
-    r->perfetto.standard_sources = true;
-    return 0;
+    return record_own_sources(r, &w, err);
 }
 
 void profile_heap_show(const struct record *r, const struct profile_flags *f, unsigned rows)

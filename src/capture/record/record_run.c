@@ -318,6 +318,18 @@ int record_run(struct record *r, int (*choose)(struct record *r, const void *fla
     return rc ? EXIT_FAILED : r->nothing ? EXIT_NOTHING : status;
 }
 
+int record_own_sources(struct record *r, struct pb_writer *w, struct error *err)
+{
+    if (w->failed) {
+        pb_writer_free(w);
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    }
+    r->own_sources = (char *)w->p;
+    r->perfetto.sources = r->own_sources;
+    r->perfetto.standard_sources = true;
+    return 0;
+}
+
 void record_free(struct record *r)
 {
     if (r->config)

@@ -7,6 +7,7 @@
 #include "capture/record/presets.h"
 #include "capture/record/ssh_machine.h"
 #include "capture/record/workload.h"
+#include "wire/pb_writer.h"
 
 struct record {
     const char *name;         /* of the command, in front of what it says */
@@ -44,6 +45,10 @@ struct record {
 int record_run(struct record *r, int (*choose)(struct record *r, const void *flags, struct error *err),
                const void *flags);
 void record_free(struct record *r);
+
+/* For `choose`: the text in `w`, with a NUL, is the data sources, beside the standard ones. It is the record's then, or
+ * gone. */
+int record_own_sources(struct record *r, struct pb_writer *w, struct error *err);
 
 /* What is wrong with the machines of a command line; NULL: nothing. */
 const char *record_check_machines(const struct text_list *machines, bool no_host);
