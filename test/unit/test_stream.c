@@ -1,14 +1,10 @@
 /* Traces that come in pieces: bytes stay until what points into them has been parsed. */
-#include "base/file.h"
-#include "importer/input/read_ahead.h"
 #include "wire/fields.h"
 #include "wire/pb_writer.h"
 
 #include "pb_text.h"
 #include "tp_ask.h"
 
-#include <stdlib.h>
-#include <unistd.h>
 #include <zlib.h>
 
 enum { PIECE = 64 << 10, WINDOWS = 6, ROUNDS = 120, FOR_TESTING = 900 /* a field of TracePacket that nobody reads */ };
@@ -81,50 +77,6 @@ START_TEST(plain_packets_behind_compressed_ones)
 }
 END_TEST
 
-/* A file of many pieces, whose pages are mapped ahead of the reader: the same rows with and without that; and one that
- * was cut off meanwhile does not end the process. */
-START_TEST(a_large_file_is_mapped_ahead)
-{
-    enum { EVENTS = 2000, PADDING = 20000 };
-    char path[] = "/tmp/meridian-large-XXXXXX";
-    struct pb_writer w = {0};
-    put(&w, "1{3:0 10:7 13:1 60{1:5 2'track'}}");
-    for (int i = 0; i < EVENTS; i++) {
-        put_padding(&w, PADDING);
-        put_instant(&w, 1000 + i, "event", i);
-    }
-    int fd = mkstemp(path);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, w.p, w.n), (ssize_t)w.n);
-    for (unsigned threads = 1; threads <= 2; threads++) {
-        struct tp *tp;
-        struct tp_config config = {.threads = threads};
-        ck_assert_int_eq(tp_open(&tp, &config), 0);
-        ck_assert_int_eq(tp_load(tp, path), 0);
-        ck_assert_int_eq(tp_finish(tp), 0);
-        ck_assert_int_eq(ask(tp, "select count(distinct name) from slice where name glob 'event *'"), EVENTS);
-        ck_assert_int_eq(ask(tp, "select sum(ts) from slice"), EVENTS * 1000 + EVENTS * (EVENTS - 1) / 2);
-        tp_close(tp);
-    }
-    struct mapped_file m;
-    struct read_ahead *pages;
-    ck_assert_int_eq(mapped_file_open(&m, path, NULL), 0);
-    ck_assert_int_eq(ftruncate(fd, (off_t)w.n / 2), 0);
-    ck_assert_ptr_nonnull(pages = read_ahead_open(m.bytes));
-    for (size_t at = 0; at < m.bytes.len; at += PIECE) {
-        ck_assert(at >= w.n / 2 || m.bytes.p[at] == w.p[at]);
-        read_ahead_moved(pages, at);
-    }
-    read_ahead_moved(pages, m.bytes.len);
-    read_ahead_close(pages);
-    ck_assert(!mapped_file_shrank(&m)); /* the thread has not read what is gone */
-    mapped_file_close(&m);
-    close(fd);
-    unlink(path);
-    pb_writer_free(&w);
-}
-END_TEST
-
 Suite *stream_suite(void);
 Suite *stream_suite(void)
 {
@@ -132,7 +84,6 @@ Suite *stream_suite(void)
     TCase *t = tcase_create("windows");
     tcase_set_timeout(t, 120);
     tcase_add_test(t, plain_packets_behind_compressed_ones);
-    tcase_add_test(t, a_large_file_is_mapped_ahead);
     suite_add_tcase(s, t);
     return s;
 }

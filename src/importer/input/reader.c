@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/fnv.h"
 #include "importer/core/metadata.h"
-#include "importer/input/read_ahead.h"
 #include "importer/input/reader_private.h"
 #include "importer/proto/special_packets.h"
 #include "importer/proto/trace_outline.h"
@@ -13,19 +12,27 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum {
     PIECE_BYTES = 4 << 20, /* of a mapped file between two looks at progress */
     READ_BYTES = 256 << 10,
-    WORTH_AHEAD = 16 << 20, /* of a mapped file: a thread maps its pages ahead */
 };
+
+static void give_back(struct slice bytes)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t first = ((uintptr_t)bytes.p + page - 1) & -page, end = ((uintptr_t)bytes.p + bytes.len) & -page;
+    if (first < end)
+        madvise((void *)first, end - first, MADV_DONTNEED); /* only ever read: nothing is lost; failing is harmless */
+}
 
 static void released(void *ctx, uint64_t oldest)
 {
     struct reader *r = ctx;
     for (; r->next_piece < r->pieces.n && r->pieces.p[r->next_piece].epoch < oldest; r->next_piece++)
-        read_ahead_give_back(r->pieces.p[r->next_piece].bytes.p, r->pieces.p[r->next_piece].bytes.len);
+        give_back(r->pieces.p[r->next_piece].bytes);
     if (!proto_reader_has_deferred(r->im->proto))
         blocks_release(&r->blocks, oldest);
 }
@@ -231,7 +238,7 @@ void format_reader_used(struct importer *im, struct slice bytes)
         struct slice map = r->maps.p[i].bytes;
         if ((uintptr_t)bytes.p - (uintptr_t)map.p >= map.len)
             continue;
-        read_ahead_give_back(bytes.p, bytes.len);
+        give_back(bytes);
         progress(r, (uint64_t)(bytes.p + bytes.len - map.p), map.len);
         return;
     }
@@ -255,20 +262,16 @@ void reader_read_proto(struct reader *r, struct slice file, bool mapped)
     size_t at = 0, piece = PIECE_BYTES;
     proto_reader_begin_file(im->proto, file);
     start_pool(r, file);
-    bool ahead = mapped && file.len >= WORTH_AHEAD && importer_threads(im) > 1;
-    struct read_ahead *pages = ahead ? read_ahead_open(file) : NULL;
     while (at < file.len && !im->failed && !r->refused && !proto_reader_damaged(im->proto)) {
         size_t n = file.len - at < piece ? file.len - at : piece;
         uint64_t epoch = r->blocks.next_epoch++;
         sorter_set_epoch(im->sorter, epoch);
         size_t used = proto_reader_packets(im->proto, slice_of(file.p + at, n), (int64_t)at);
-        if (mapped && !pages)
-            read_ahead_give_back(file.p + at, used);
+        if (mapped)
+            give_back(slice_of(file.p + at, used));
         if (mapped && used && !vec_push(&r->pieces, (struct piece){epoch, slice_of(file.p + at, used)}))
             im->failed = true;
         at += used;
-        if (pages)
-            read_ahead_moved(pages, at);
         piece = used ? PIECE_BYTES : piece * 2; /* a packet longer than a piece */
         if (!used && n == file.len - at) {      /* an incomplete packet at the end */
             proto_reader_note_tail(im->proto, n);
@@ -276,7 +279,6 @@ void reader_read_proto(struct reader *r, struct slice file, bool mapped)
         }
         progress(r, at, file.len);
     }
-    read_ahead_close(pages);
     inflate_pool_close(r->pool);
     r->pool = NULL;
 }
