@@ -9,6 +9,7 @@
 #include "storage/stats.h"
 
 #include <pthread.h>
+#include <string.h>
 
 enum {
     RELEASE_EVERY = 256, /* blocks emptied between two looks for the oldest epoch, at least */
@@ -55,35 +56,20 @@ static void note_released(struct sorter *s, struct batch *b)
     b->oldest = oldest;
 }
 
-/* Passes over events that come before what was emitted already. */
-static const struct sort_event *pass_late(struct sorter *s, const struct sort_event *e, const struct sort_event *end)
+/* Appends n events of the queue, but for those that are late. */
+static inline void take(struct sorter *s, const struct sort_queue *q, const struct sort_event *e, uint32_t n,
+                        struct batch *b)
 {
-    for (; e < end && e->ts < s->emitted_ts; e++)
-        s->late++;
-    return e;
-}
-
-/* Appends events of the leaf's block to the batch, from its next one on up to `end`: those that are not later than
- * `until`; the first is not. Runs are short, an event or two of a cpu: copied one by one they cost less than a call. */
-static inline void take(struct sorter *s, struct leaf *l, const struct sort_event *end, int64_t until, struct batch *b)
-{
-    const struct sort_event *e = l->at;
     s->emitted = true;
-    if (__builtin_expect(e->ts < s->emitted_ts, 0)) {
-        e = pass_late(s, e, end);
-        if (e == end || e->ts > until) {
-            l->at = e;
-            return;
-        }
-    }
-    struct sort_event *first = &b->events[b->n_events], *out = first;
-    do
-        *out++ = *e++;
-    while (e < end && e->ts <= until);
-    l->at = e;
-    s->emitted_ts = out[-1].ts;
-    b->n_events += (uint32_t)(out - first);
-    b->runs[b->n_runs++] = (struct run){l->q, (uint32_t)(out - first)};
+    if (__builtin_expect(e->ts < s->emitted_ts, 0))
+        for (; n && e->ts < s->emitted_ts; e++, n--)
+            s->late++;
+    if (!n)
+        return;
+    s->emitted_ts = e[n - 1].ts;
+    memcpy(&b->events[b->n_events], e, n * sizeof *e);
+    b->n_events += n;
+    b->runs[b->n_runs++] = (struct run){q, n};
 }
 
 /* Unpacks the next block of the leaf; false when it has none, or memory ran out. */
@@ -117,8 +103,13 @@ static enum taken take_run(struct sorter *s, struct leaf *l, int64_t until, stru
             return taken;
         if (e == end)
             return TAKEN_FULL;
-        take(s, l, end < l->end ? end : l->end, until, b);
-        if (l->at == l->end)
+        end = end < l->end ? end : l->end;
+        do
+            e++;
+        while (e < end && e->ts <= until);
+        take(s, l->q, l->at, (uint32_t)(e - l->at), b);
+        l->at = e;
+        if (e == l->end)
             drop_block(s, l);
         taken = TAKEN_SOME;
     }
