@@ -1,6 +1,7 @@
 /* The table of applets, the dispatch by name, and what their command lines share. */
 #include "capture/common/applet.h"
 #include "base/suggest.h"
+#include "capture/common/machine.h"
 
 #include <string.h>
 
@@ -49,7 +50,7 @@ int tracebox_main(int argc, char **argv)
     if (argc > 1 && (a = find(argv[1])) != NULL)
         return a->main(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "--version") == 0) {
-        printf("Meridian v%s\n", MERIDIAN_VERSION);
+        printf("%s\n", machine_software_version);
         return 0;
     }
     if (argc > 1 && argv[1][0] == '-' && strcmp(argv[1], "-h") != 0 && strcmp(argv[1], "--help") != 0)
@@ -64,6 +65,15 @@ int tracebox_main(int argc, char **argv)
 void applet_help(FILE *to, const char *name, const struct flag_table *t)
 {
     command_help(to, "", &find(name)->text, t, ~0, 0);
+}
+
+bool applet_tells(const char *name, const struct flag_table *t, bool help, bool version)
+{
+    if (help)
+        applet_help(stdout, name, t);
+    else if (version)
+        printf("%s\n", machine_software_version);
+    return help || version;
 }
 
 void applet_usage(const char *name)

@@ -21,6 +21,9 @@ bool applet_flags_only(const char *name, const struct flag_table *t, void *value
 /* What --help says. */
 void applet_help(FILE *to, const char *name, const struct flag_table *t);
 
+/* Says what --help and --version ask for; false: neither was given. */
+bool applet_tells(const char *name, const struct flag_table *t, bool help, bool version);
+
 /* On standard error: "Usage: …", and how to get the rest. */
 void applet_usage(const char *name);
 

@@ -22,7 +22,7 @@ uint32_t machine_id_of_hint(const char *hint, size_t len);
 /* Appends the fields of SystemInfo (without machine_name) to the message that is open in w. */
 void machine_put_system_info(struct pb_writer *w);
 
-/* As tracing_service_version and InitializeConnection.sdk_version tell it. */
+/* As tracing_service_version, InitializeConnection.sdk_version and --version tell it. */
 extern const char machine_software_version[];
 
 #endif

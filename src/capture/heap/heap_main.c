@@ -62,14 +62,8 @@ static int run_flags(const struct arguments *a)
                              .begin = start_hub,
                              .end = stop_hub,
                              .ctx = &hub};
-    if (a->help) {
-        applet_help(stdout, "heapprofd", &flags);
+    if (applet_tells("heapprofd", &flags, a->help, a->version))
         return 0;
-    }
-    if (a->version) {
-        printf("Meridian v%s\n", MERIDIAN_VERSION);
-        return 0;
-    }
     int rc = probes_run_memory(&run, a->max_memory, &err);
     if (!rc)
         rc = probes_run_service_user(&run, a->service_user, &err);

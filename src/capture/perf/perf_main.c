@@ -53,14 +53,8 @@ static int run_flags(const struct arguments *a)
                              .keep = KEPT,
                              .max_memory_mb = MEMORY_DEFAULT_MB,
                              .stuck_ms = STUCK_MS};
-    if (a->help) {
-        applet_help(stdout, "traced_perf", &flags);
+    if (applet_tells("traced_perf", &flags, a->help, a->version))
         return 0;
-    }
-    if (a->version) {
-        printf("Meridian v%s\n", MERIDIAN_VERSION);
-        return 0;
-    }
     int rc = probes_run_memory(&run, a->max_memory, &err);
     if (!rc)
         rc = probes_run_service_user(&run, a->service_user, &err);

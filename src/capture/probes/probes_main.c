@@ -65,14 +65,8 @@ static int run_flags(struct arguments *a)
 {
     struct error err = {0};
     char directory[PATH_MAX];
-    if (a->help) {
-        applet_help(stdout, "traced_probes", &flags);
+    if (applet_tells("traced_probes", &flags, a->help, a->version))
         return 0;
-    }
-    if (a->version) {
-        printf("Meridian v%s\n", MERIDIAN_VERSION);
-        return 0;
-    }
     if (read_values(a, &err) < 0 || undo_log_directory(directory, &err)) {
         fprintf(stderr, "traced_probes: %s\n", err.text);
         return 1;

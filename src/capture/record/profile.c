@@ -202,11 +202,7 @@ int profile_main(int argc, char **argv)
     char *const *command = n + 1 < argc ? argv + n + 1 : NULL;
     bool good = applet_flags_only("profile", &flags, &f, n, argv);
     const char *wrong = good ? check_flags(&f, command != NULL) : NULL;
-    if (good && f.help) {
-        applet_help(stdout, "profile", &flags);
-        rc = 0;
-    } else if (good && f.version) {
-        printf("Meridian v%s\n", MERIDIAN_VERSION);
+    if (good && applet_tells("profile", &flags, f.help, f.version)) {
         rc = 0;
     } else if (wrong) {
         fprintf(stderr, "profile: %s\n", wrong);

@@ -96,11 +96,7 @@ int record_main(int argc, char **argv)
     char *const *command = n + 1 < argc ? argv + n + 1 : NULL;
     bool good = applet_flags("record", &flags, &f, n, argv);
     const char *wrong = good ? check_flags(&f) : NULL;
-    if (good && f.help) {
-        applet_help(stdout, "record", &flags);
-        rc = 0;
-    } else if (good && f.version) {
-        printf("Meridian v%s\n", MERIDIAN_VERSION);
+    if (good && applet_tells("record", &flags, f.help, f.version)) {
         rc = 0;
     } else if (wrong) {
         fprintf(stderr, "record: %s\n", wrong);

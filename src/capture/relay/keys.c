@@ -187,14 +187,8 @@ static int make_all(const struct keys_flags *f)
 
 static int run_flags(const struct keys_flags *f)
 {
-    if (f->help) {
-        applet_help(stdout, "relay-keys", &flags);
+    if (applet_tells("relay-keys", &flags, f->help, f->version))
         return 0;
-    }
-    if (f->version) {
-        printf("Meridian v%s\n", MERIDIAN_VERSION);
-        return 0;
-    }
     if (f->days.given && (f->days.value < 1 || f->days.value > MAX_DAYS)) {
         fprintf(stderr, "relay-keys: --days: use a number from 1 to %d\n", MAX_DAYS);
         return 1;

@@ -128,17 +128,12 @@ static const struct flag_table flags = {flag_rows, sizeof flag_rows / sizeof *fl
 
 static int run_flags(const struct relay_flags *f)
 {
-    if (f->help) {
-        applet_help(stdout, "traced_relay", &flags);
+    if (applet_tells("traced_relay", &flags, f->help, f->version))
         return 0;
-    }
-    if (f->version) {
-        printf("%s\n", machine_software_version);
-        return 0;
-    }
     const char *host = getenv("PERFETTO_RELAY_SOCK_NAME");
     if (!host || !*host) {
-        fprintf(stderr, "traced_relay: PERFETTO_RELAY_SOCK_NAME is not set: it says where the host listens, e.g. 192.168.1.10:20001\n\n");
+        fprintf(stderr, "traced_relay: PERFETTO_RELAY_SOCK_NAME is not set: it says where the host listens, e.g. "
+                        "192.168.1.10:20001\n\n");
         applet_help(stderr, "traced_relay", &flags);
         return 1;
     }

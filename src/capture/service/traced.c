@@ -182,14 +182,8 @@ static int run_flags(struct arguments *a)
 {
     struct error err = {0};
     char list[4096];
-    if (a->help) {
-        applet_help(stdout, "traced", &flags);
+    if (applet_tells("traced", &flags, a->help, a->version))
         return 0;
-    }
-    if (a->version) {
-        printf("Meridian v%s\n", MERIDIAN_VERSION);
-        return 0;
-    }
     int rc = read_values(a, &err);
     if (rc == 0 && !choose_sockets(a, list, sizeof list))
         return 1;
