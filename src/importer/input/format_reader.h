@@ -11,9 +11,9 @@
 
 struct format_reader {
     enum trace_format format;
-    bool no_idle; /* process and thread 0 are like others there */
+    bool no_idle;     /* process and thread 0 are like others there */
     bool fixed_clock; /* --clock cannot say which: its files tell, or there are no times in them */
-    bool whole; /* write() gets the whole file at once; else it comes in pieces cut anywhere */
+    bool whole;       /* write() gets the whole file at once; else it comes in pieces cut anywhere */
     /* `im->input` and `im->trace_file` are those of the file. NULL when out of memory. */
     void *(*open)(struct importer *im);
     /* The bytes are valid until write() returns, or as long as the importer when importer_bytes_stable() says so. An

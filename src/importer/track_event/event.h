@@ -57,6 +57,11 @@ void event_end(struct event *e);
 void event_instant(struct event *e);
 void event_complete(struct event *e);
 void event_error(const struct event *e);
+
+/* event_flows.c: the flows that the event of a slice begins, goes on with or ends; the stages of a GPU's work that the
+ * slice submitted or waited for. */
+void event_flows(struct event *e, uint32_t slice);
+void event_gpu_flows(struct event *e, uint32_t slice);
 /* callstacks.c: the stack that the event of a slice brings. */
 void event_callstack(struct event *e, uint32_t slice, enum track_event_moment moment);
 

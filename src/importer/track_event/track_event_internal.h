@@ -145,6 +145,8 @@ struct track_event_machine {
 };
 
 /* --- sequences.c --- */
+/* Adds the numbers of a field, packed or single, to MAX_EXTRA_COUNTERS of which *n are set; more are left out. */
+void track_event_add_uuids(const struct pb_field *f, uint64_t *uuids, uint32_t *n);
 bool track_event_has_sequence(const struct packet *p); /* it names its sequence */
 struct track_event_generation *track_event_generation(struct track_event_machine *t,
                                                       struct seq_generation *g); /* NULL: out of memory */
@@ -158,8 +160,6 @@ void track_event_set_thread_descriptor(struct packet *p, struct slice thread);
 int64_t track_event_monotonic(struct packet *p, int64_t ns);
 
 /* --- descriptors.c, tracks.c --- */
-/* Adds the numbers of a field, packed or single, to MAX_EXTRA_COUNTERS of which *n are set; more are left out. */
-void track_event_add_uuids(const struct pb_field *f, uint64_t *uuids, uint32_t *n);
 struct track_event_track *track_event_track_find(struct track_event_machine *t, uint64_t uuid);
 struct track_event_track *track_event_track_get(struct track_event_machine *t,
                                                 uint64_t uuid); /* made when new; NULL: out of memory */
