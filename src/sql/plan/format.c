@@ -1,6 +1,7 @@
 /* Texts that are put together here, not by SQLite: printf() and format() of plain conversions, `||`, json_object(),
  * json_array(); and length(). What they give is what SQLite's functions give; where that is not sure (an infinite
  * number in JSON) SQLite is asked. */
+#include "base/decimal.h"
 #include "sql/plan/plan_private.h"
 
 #include <math.h>
@@ -222,14 +223,8 @@ static bool put_spaces(struct format_text *t, size_t n)
 
 static bool put_integer(struct format_text *t, int64_t v)
 {
-    char digits[24], *at = digits + sizeof digits;
-    uint64_t left = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
-    do
-        *--at = (char)('0' + left % 10);
-    while (left /= 10);
-    if (v < 0)
-        *--at = '-';
-    return put(t, at, (size_t)(digits + sizeof digits - at));
+    char digits[DECIMAL_SIZE];
+    return put(t, digits, decimal_put_i64(v, digits));
 }
 
 static bool put_real(struct format_text *t, double v)

@@ -14,8 +14,7 @@ struct step_state {
     int64_t *keys;                        /* of the batch being joined; behind them what ranges compare */
     uint32_t *keep;
     uint32_t *found;  /* of the batch being joined by row */
-    uint32_t *tested; /* rows whose tests are tried as they are found */
-    uint32_t *walk;
+    uint32_t *list;   /* rows that are looked at as they are found: where nothing was built for them before */
     bool tests_found; /* by row: the tests are tried on the rows that are found, since those are few */
     bool walks;       /* by ranges: there is no index yet, rows between the bounds are looked at one by one */
     uint64_t walked, may_walk;
@@ -262,7 +261,7 @@ static uint32_t test_rows(struct join *j, uint32_t at, const uint32_t *rows, uin
 /* Of the places found whose rows pass the tests that nobody has tried on all rows. */
 static uint32_t keep_tested(struct join *j, uint32_t at, const int64_t *keys, uint32_t *found, uint32_t n)
 {
-    uint32_t *rows = j->steps[at].tested;
+    uint32_t *rows = j->steps[at].list;
     for (uint32_t i = 0; i < n; i++)
         rows[i] = (uint32_t)keys[found[i]];
     n = n ? test_rows(j, at, rows, n) : 0;
@@ -358,7 +357,7 @@ static bool put_untested(struct join *j, uint32_t at, const struct batch *b, uin
 {
     bool any = false;
     for (uint32_t from = 0; from < n && !j->enough && !run_stopped(j->r); from += BATCH) {
-        uint32_t *list = j->steps[at].tested, n_list = n - from < BATCH ? n - from : BATCH;
+        uint32_t *list = j->steps[at].list, n_list = n - from < BATCH ? n - from : BATCH;
         memcpy(list, rows + from, n_list * sizeof *list);
         uint32_t n_kept = test_rows(j, at, list, n_list);
         for (uint32_t k = 0; k < n_kept; k++)
@@ -432,7 +431,7 @@ static bool put_walked(struct join *j, uint32_t at, const struct batch *b, uint3
     const struct plan_step *s = &j->r->plan->steps[at];
     const struct table *t = j->r->tables[s->source];
     struct test tests[PLAN_MAX_KEYS];
-    uint32_t *list = j->steps[at].walk, to;
+    uint32_t *list = j->steps[at].list, to;
     bool any = false;
     for (uint32_t k = 0; k < s->n_keys; k++)
         tests[k] = (struct test){.kind = TEST_RANGE,
@@ -486,11 +485,9 @@ static void join_by_ranges(struct join *j, uint32_t at, const struct batch *b)
             range_index_find_rows(j->r, s, others, i, &lo, &hi);
         if (s->by_sorted) {
             any = put_rows(j, at, b, i, NULL, lo, hi - lo);
-        } else if (is_null_key(s, key)) {
-            any = false;
-        } else if (st->walks && may_walk(j, at, hi - lo)) {
+        } else if (!is_null_key(s, key) && st->walks && may_walk(j, at, hi - lo)) {
             any = put_walked(j, at, b, i, key, lo, hi);
-        } else if (st->index.n && !j->r->rc) {
+        } else if (!is_null_key(s, key) && st->index.n && !j->r->rc) {
             range_index_find(s, &st->ranges, key_index_first(&st->index, s->n_keys, key), others, i, &lo, &hi);
             any = put_rows(j, at, b, i, rows_between(j, &st->ranges, lo, hi), 0, hi - lo);
         }
@@ -531,11 +528,10 @@ static bool needs_nothing(struct join *j, uint32_t at)
     const struct table *t = j->r->tables[s->source];
     const char *name = p->sources[s->source].table.name;
     const struct engine_known_table *known = name ? engine_find_known(j->r->e, name) : NULL;
+    const uint32_t ask = j->r->tables[p->steps[0].source]->n_rows;
     if (s->by_row) {
-        uint32_t ask = j->r->tables[p->steps[0].source]->n_rows;
         st->tests_found = s->n_tests && (j->r->keeps || ask < t->n_rows / FEW_ASK);
     } else if (s->n_ranges && !s->by_sorted) {
-        uint32_t ask = j->r->tables[p->steps[0].source]->n_rows;
         st->walks = name && !s->n_tests && t->n_rows >= LEAST_WALKED && t->n_rows >= ask / 2 &&
                     steps_is_sorted_range(p, &s->ranges[0]);
         st->may_walk = (uint64_t)t->n_rows * WALKS;
@@ -593,7 +589,7 @@ static bool open_steps(struct join *j)
         }
         ok = ok && run_alloc_rows(j->r, &st->keep, BATCH) && run_alloc_rows(j->r, &st->found, BATCH);
         if (ok && (st->tests_found || st->walks || st->indexed))
-            ok = run_alloc_rows(j->r, &st->tested, BATCH) && run_alloc_rows(j->r, &st->walk, BATCH + 8);
+            ok = run_alloc_rows(j->r, &st->list, BATCH + 8);
         if (ok && !(st->keys = mem_alloc((p->steps[at].n_keys + p->steps[at].n_ranges + 1) * (size_t)BATCH *
                                          sizeof *st->keys))) {
             j->r->rc = SQLITE_NOMEM;
@@ -610,8 +606,7 @@ static void close_steps(struct join *j)
         range_index_free(&j->steps[at].ranges);
         mem_free(j->steps[at].keep);
         mem_free(j->steps[at].found);
-        mem_free(j->steps[at].tested);
-        mem_free(j->steps[at].walk);
+        mem_free(j->steps[at].list);
         mem_free(j->steps[at].keys);
         for (uint32_t k = 0; k < PLAN_ALL_SOURCES; k++) {
             mem_free(j->steps[at].out[k]);
