@@ -4,25 +4,11 @@
 
 #include "base/alloc.h"
 #include "fuzz.h"
-#include "wire/pb_cursor.h"
+#include "fuzz_packet.h"
 
 #include <unistd.h>
 
 enum { NOT_HERE = 0x400000 /* above pid_max */, HEAD_BYTES = 6 };
-
-/* Every packet must be whole. */
-static void check(void *ctx, const struct slice *pieces, size_t n)
-{
-    (void)ctx;
-    for (size_t i = 0; i < n; i++) {
-        struct pb_cursor c = pb_cursor(pieces[i]);
-        struct pb_field f;
-        while (pb_next(&c, &f))
-            continue;
-        if (c.bad)
-            __builtin_trap();
-    }
-}
 
 static void fill(struct heap_peer *p, const uint8_t *data, size_t size)
 {
@@ -57,7 +43,7 @@ static void read_ring(struct heap_session *s, struct heap_peer *p, bool ended)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct perf_shared shared = {.kallsyms = -1};
-    struct packet_sink sink = {.write = check};
+    struct packet_sink sink = {.write = fuzz_packet_is_whole};
     struct heap_control control = {0};
     struct heap_peer p = {.socket = -1, .pid = NOT_HERE, .control = &control};
     struct heap_session *s = mem_zalloc(sizeof *s);

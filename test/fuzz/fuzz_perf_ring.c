@@ -6,26 +6,12 @@
 
 #include "base/alloc.h"
 #include "fuzz.h"
-#include "wire/pb_cursor.h"
+#include "fuzz_packet.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 enum { RING_BYTES = 1 << 16, NOT_HERE = 0x400000 /* above pid_max */ };
-
-/* Every packet must be whole. */
-static void check(void *ctx, const struct slice *pieces, size_t n)
-{
-    (void)ctx;
-    for (size_t i = 0; i < n; i++) {
-        struct pb_cursor c = pb_cursor(pieces[i]);
-        struct pb_field f;
-        while (pb_next(&c, &f))
-            continue;
-        if (c.bad)
-            __builtin_trap();
-    }
-}
 
 static void read_ring(struct perf_sampler *s, const uint8_t *data, size_t size)
 {
@@ -92,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                      .lost = data[0] & 64,
                                      .regs_mask = perf_arch_regs.mask};
     s->packets.config = &config;
-    s->packets.sink.write = check;
+    s->packets.sink.write = fuzz_packet_is_whole;
     s->scope.config = &config.scope;
     perf_sampler_begin(s);
     read_ring(s, data + 1, size - 1);

@@ -1,6 +1,5 @@
 /* Tests that every set of args which a table names is one, and has for extract_arg() what `args` lists. */
-#include "importer/importer.h"
-#include "sql_fixture.h"
+#include "recording_fixture.h"
 
 #define DATA MERIDIAN_SOURCE_DIR "/test/data/"
 
@@ -8,25 +7,6 @@ static const char *const traces[] = {
     DATA "linux-sched.pftrace", DATA "linux-syscalls.pftrace.gz",  DATA "linux-generic-events.pftrace.gz",
     DATA "sdk.pftrace",         DATA "mm-two-machines.pftrace.gz", DATA "track-events.pftrace"};
 enum { TRACES = sizeof traces / sizeof *traces };
-
-static struct sql_fixture f;
-static struct importer *im;
-
-static void import(const char *path)
-{
-    struct error err = {0};
-    sql_open(&f);
-    ck_assert_msg(importer_open(&im, &f.st, NULL, &err) == 0, "%s", err.text);
-    ck_assert_msg(importer_add_file(im, path, &err) == 0, "%s", err.text);
-    ck_assert_msg(importer_finish(im, &err) == 0, "%s", err.text);
-    ck_assert_msg(engine_loaded(f.e, &err) == 0, "%s", err.text);
-}
-
-static void close_all(void)
-{
-    sql_close(&f);
-    importer_close(im);
-}
 
 static int64_t number(const char *sql)
 {

@@ -1,33 +1,12 @@
 /* Tests that each table, view and table function of the library answers over recordings: SQL that nothing else asks for
  * may be wrong for rows that an empty trace does not have. */
-#include "importer/importer.h"
-#include "sql_fixture.h"
+#include "recording_fixture.h"
 
 #define DATA MERIDIAN_SOURCE_DIR "/test/data/"
 
 static const char *const traces[] = {DATA "linux-sched.pftrace", DATA "linux-syscalls.pftrace.gz", DATA "sdk.pftrace",
                                      DATA "track-events.pftrace"};
 enum { TRACES = sizeof traces / sizeof *traces };
-
-static struct sql_fixture f;
-static struct importer *im;
-
-static void import(const char *path)
-{
-    struct error err = {0};
-    sql_open(&f);
-    ck_assert_msg(importer_open(&im, &f.st, NULL, &err) == 0, "%s", err.text);
-    ck_assert_msg(importer_add_file(im, path, &err) == 0, "%s", err.text);
-    ck_assert_msg(importer_finish(im, &err) == 0, "%s", err.text);
-    ck_assert_msg(engine_loaded(f.e, &err) == 0, "%s", err.text);
-    sql_run(&f, "INCLUDE PERFETTO MODULE *");
-}
-
-static void close_all(void)
-{
-    sql_close(&f);
-    importer_close(im);
-}
 
 /* Reads rows of each source that `list` names; those that cannot be read are counted. */
 static unsigned read_each(const char *list, unsigned *n)
@@ -55,6 +34,7 @@ START_TEST(tables_and_views_answer)
 {
     unsigned n = 0;
     import(traces[_i]);
+    sql_run(&f, "INCLUDE PERFETTO MODULE *");
     ck_assert_uint_eq(read_each("SELECT DISTINCT name FROM __intrinsic_stdlib_objects WHERE object_type IN ('TABLE', "
                                 "'VIEW') AND name NOT GLOB '*!*'",
                                 &n),
@@ -76,6 +56,7 @@ START_TEST(table_functions_answer)
         "json_each(args)), '') || ')' FROM __intrinsic_stdlib_objects WHERE object_type = 'TABLE_FUNCTION'";
     unsigned n = 0;
     import(traces[_i]);
+    sql_run(&f, "INCLUDE PERFETTO MODULE *");
     ck_assert_uint_eq(read_each(calls, &n), 0);
     ck_assert_uint_gt(n, 60);
     close_all();
