@@ -123,12 +123,14 @@ WITH
       t.machine_id
     FROM counter AS c
     JOIN process_counter_track AS t ON t.id = c.track_id
-    WHERE t.name GLOB 'ErrorId:*'
+    JOIN process AS p USING (upid)
+    WHERE t.name GLOB 'ErrorId:*' AND p.name = 'system_server'
   ),
   subjects AS (
     SELECT t.name, t.machine_id
     FROM process_counter_track AS t
-    WHERE t.name GLOB 'Subject(for ErrorId *'
+    JOIN process AS p USING (upid)
+    WHERE t.name GLOB 'Subject(for ErrorId *' AND p.name = 'system_server'
   ),
   found AS (
     SELECT

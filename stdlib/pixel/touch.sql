@@ -1,30 +1,57 @@
 -- Touches of Pixel phones: the two interrupts of the sensor, and the service that makes fingers of its pictures.
 
--- The slices of the service: "twoshay … in_ts=…" for each frame of the sensor.
+-- The slices of the service: "algo->processFrame: … IN_TS=…" for each frame of the sensor.
 CREATE PERFETTO TABLE _pixel_touch_twoshay_events AS
-SELECT
-  id,
-  ts,
-  dur,
-  track_id,
-  cast_int!(regexp_extract(name, 'in_ts=([0-9]+)')) AS in_ts,
-  cast_int!(regexp_extract(name, 'resample_latency_offset=(-?[0-9]+)')) AS resample_latency_offset
+SELECT id, ts, dur, track_id, cast_int!(regexp_extract(name, 'IN_TS=([0-9]+)')) AS in_ts
 FROM slice
-WHERE name GLOB '*in_ts=*';
+WHERE name GLOB 'algo->processFrame:*IN_TS=*';
 
--- The interrupt itself …
+-- Interrupts during which the sensor's driver told their number, the counter gti_th_irq_index …
 CREATE PERFETTO TABLE _pixel_touch_top_half_events AS
-SELECT id, ts, dur, track_id
-FROM slice
-WHERE name GLOB '*touch*' AND name GLOB 'IRQ (*';
+WITH
+  interrupts AS (SELECT id, ts, dur, track_id FROM slice WHERE name GLOB 'IRQ (*'),
+  numbers AS (
+    SELECT c.ts, cast_int!(c.value) AS irq_idx
+    FROM counter AS c
+    JOIN counter_track AS t ON t.id = c.track_id
+    WHERE t.name = 'gti_th_irq_index'
+  ),
+  -- on each track of interrupts the last one that began before a number was told
+  latest AS (
+    SELECT ts, irq_idx, last_non_null(id) OVER (PARTITION BY track_id ORDER BY ts, irq_idx ROWS UNBOUNDED PRECEDING) AS id
+    FROM (
+      SELECT ts, track_id, id, NULL AS irq_idx FROM interrupts
+      UNION ALL
+      SELECT n.ts, t.track_id, NULL, n.irq_idx FROM numbers AS n JOIN (SELECT DISTINCT track_id FROM interrupts) AS t
+    )
+  )
+SELECT i.id, i.ts, i.dur, i.track_id, l.irq_idx
+FROM latest AS l
+JOIN interrupts AS i USING (id)
+WHERE l.irq_idx IS NOT NULL AND l.ts <= i.ts + i.dur;
 
--- … and the work of the thread that it wakes.
+-- … and the work of the thread that they wake, with the frame that it reads from the sensor.
 CREATE PERFETTO TABLE _pixel_touch_bottom_half_events AS
-SELECT id, ts, dur, track_id
-FROM slice
-WHERE name GLOB '*touch*' AND name GLOB '*irq_thread*' AND name NOT GLOB 'IRQ (*';
+SELECT
+  s.id,
+  s.ts,
+  s.dur,
+  s.track_id,
+  cast_int!(regexp_extract(s.name, 'IRQ_IDX=([0-9]+)')) AS irq_idx,
+  cast_int!(regexp_extract(c.name, 'IN_TS=([0-9]+)')) AS in_ts
+FROM slice AS s
+JOIN slice AS c ON c.parent_id = s.id
+WHERE s.name GLOB 'gti_irq_thread_fn: IRQ_IDX=*' AND c.name GLOB 'goog_offload_populate_frame:*IN_TS=*';
 
--- Each frame with the interrupts before it.
+-- What the service tells of the shift by resampling.
+CREATE PERFETTO TABLE _pixel_touch_resample_offsets AS
+SELECT c.ts, cast_int!(c.value) AS value
+FROM counter AS c
+JOIN counter_track AS t ON t.id = c.track_id
+WHERE t.name = 'Resample latency offset'
+ORDER BY c.ts;
+
+-- Each frame of the sensor with the two interrupts that brought it.
 CREATE PERFETTO TABLE pixel_touch_events(
   -- Time that the sensor gave the frame.
   in_ts LONG,
@@ -52,28 +79,9 @@ CREATE PERFETTO TABLE pixel_touch_events(
   id_pixel_touch LONG,
   -- Track of the service's work.
   track_pixel_touch JOINID(track.id),
-  -- What the service says of the shift by resampling.
+  -- What the service tells of the shift by resampling while it works; 0 when nothing.
   resample_latency_offset LONG
 ) AS
-WITH
-  chained AS (
-    SELECT
-      f.*,
-      (SELECT b.id FROM _pixel_touch_bottom_half_events AS b WHERE b.ts <= f.ts ORDER BY b.ts DESC LIMIT 1) AS bh
-    FROM _pixel_touch_twoshay_events AS f
-  ),
-  topped AS (
-    SELECT
-      c.*,
-      (
-        SELECT t.id
-        FROM _pixel_touch_top_half_events AS t
-        WHERE t.ts <= (SELECT b.ts FROM slice AS b WHERE b.id = c.bh)
-        ORDER BY t.ts DESC
-        LIMIT 1
-      ) AS th
-    FROM chained AS c
-  )
 SELECT
   x.in_ts,
   t.ts AS ts_pixel_touch_th,
@@ -88,7 +96,10 @@ SELECT
   x.dur AS dur_pixel_touch,
   x.id AS id_pixel_touch,
   x.track_id AS track_pixel_touch,
-  x.resample_latency_offset
-FROM topped AS x
-LEFT JOIN slice AS b ON b.id = x.bh
-LEFT JOIN slice AS t ON t.id = x.th;
+  coalesce(
+    (SELECT r.value FROM _pixel_touch_resample_offsets AS r WHERE r.ts BETWEEN x.ts AND x.ts + x.dur LIMIT 1),
+    0
+  ) AS resample_latency_offset
+FROM _pixel_touch_twoshay_events AS x
+JOIN _pixel_touch_bottom_half_events AS b USING (in_ts)
+JOIN _pixel_touch_top_half_events AS t USING (irq_idx);

@@ -2,7 +2,8 @@
 
 INCLUDE PERFETTO MODULE android.startup.startups;
 
--- From the start of the last user ("UserController.startUser-11-fg-start-mode-1") to what followed.
+-- From the start of the last user but 10 ("UserController.startUser-11-fg-start-mode-1") to the starts of applications,
+-- each told by its package, and the stops of user 10 that ended after it.
 CREATE PERFETTO TABLE android_auto_multiuser_timing(
   -- The user that is switched to.
   event_start_user_id STRING,
@@ -21,27 +22,25 @@ WITH
   switch AS (
     SELECT name, ts, regexp_extract(name, 'startUser-([0-9]+)-') AS user_id
     FROM slice
-    WHERE name GLOB 'UserController.startUser-*' AND NOT name GLOB 'UserController.startUser-10-fg-start-mode-1'
+    WHERE name GLOB 'UserController.startUser-*' AND NOT name GLOB 'UserController.startUser-10-*'
     ORDER BY ts DESC
     LIMIT 1
   ),
   ends AS (
-    SELECT 'Carlauncher start completed' AS name, ts_end AS ts
-    FROM android_startups
-    WHERE package = 'com.android.car.carlauncher'
+    SELECT package AS name, ts_end AS ts FROM android_startups
     UNION ALL
-    SELECT name, ts + dur FROM slice WHERE name GLOB 'finishUserStopped-*-[[]stopUser[]]' OR name GLOB 'finishUserStopped-*'
+    SELECT name, ts + dur FROM slice WHERE name GLOB 'finishUserStopped-10-*'
   )
 SELECT
   s.user_id AS event_start_user_id,
   s.ts AS event_start_time,
-  min(e.ts) AS event_end_time,
+  e.ts AS event_end_time,
   e.name AS event_end_name,
   s.name AS event_start_name,
-  min(e.ts) - s.ts AS duration
+  e.ts - s.ts AS duration
 FROM switch AS s
 JOIN ends AS e ON e.ts > s.ts
-GROUP BY e.name;
+ORDER BY e.ts;
 
 -- The same with what processes of the user before still used of the processors and memory meanwhile.
 CREATE PERFETTO VIEW android_auto_multiuser_timing_with_previous_user_resource_usage(
@@ -69,6 +68,7 @@ WITH
   usage AS (
     SELECT
       t.event_end_name,
+      t.event_end_time,
       p.android_user_id AS user_id,
       sum(min(s.ts + s.dur, t.event_end_time) - max(s.ts, t.event_start_time)) AS cpu_time
     FROM android_auto_multiuser_timing AS t
@@ -76,16 +76,16 @@ WITH
     JOIN thread USING (utid)
     JOIN process AS p USING (upid)
     WHERE p.android_user_id NOT IN (0, CAST(t.event_start_user_id AS INT))
-    GROUP BY t.event_end_name, p.android_user_id
+    GROUP BY t.event_end_name, t.event_end_time, p.android_user_id
   ),
   memory AS (
-    SELECT t.event_end_name, p.android_user_id AS user_id, p.upid, avg(c.value) AS bytes
+    SELECT t.event_end_name, t.event_end_time, p.android_user_id AS user_id, p.upid, avg(c.value) AS bytes
     FROM android_auto_multiuser_timing AS t
     JOIN counter AS c ON c.ts BETWEEN t.event_start_time AND t.event_end_time
     JOIN process_counter_track AS k ON k.id = c.track_id
     JOIN process AS p USING (upid)
     WHERE k.name = 'mem.rss.anon'
-    GROUP BY t.event_end_name, p.upid
+    GROUP BY t.event_end_name, t.event_end_time, p.upid
   )
 SELECT
   t.event_start_user_id,
@@ -99,10 +99,10 @@ SELECT
   (
     SELECT CAST(sum(m.bytes) / 1024 AS INT)
     FROM memory AS m
-    WHERE m.event_end_name = t.event_end_name AND m.user_id = u.user_id
+    WHERE m.event_end_name = t.event_end_name AND m.event_end_time = t.event_end_time AND m.user_id = u.user_id
   ) AS total_memory_usage_kb
 FROM android_auto_multiuser_timing AS t
-JOIN usage AS u USING (event_end_name);
+JOIN usage AS u USING (event_end_name, event_end_time);
 
 -- What the user before (10, the first one of a car) still used of the processors …
 CREATE PERFETTO VIEW _android_auto_user_10_total_cpu_time AS

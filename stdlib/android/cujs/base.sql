@@ -3,14 +3,18 @@
 
 INCLUDE PERFETTO MODULE android.frames.timeline;
 
--- Whether a slice is a journey's that counts: it lasts, has the name of one, and its process has a name.
+-- Whether a slice is a journey's that counts: it lasts, has the name of one, and its process is one of Android's own.
 CREATE PERFETTO MACRO _is_jank_slice(
   -- The slice.
   slice TableOrSubquery,
   -- Its process.
   process TableOrSubquery
 )
-RETURNS Expr AS ($slice.dur > 0 AND $slice.name GLOB '[JL]<*>' AND $process.name IS NOT NULL);
+RETURNS Expr AS
+(
+  $slice.dur > 0 AND $slice.name GLOB '[JL]<*>'
+  AND ($process.name GLOB 'com.android.*' OR $process.name GLOB 'com.google.android*')
+);
 
 -- Slices of processes that span a journey, numbered by time.
 CREATE PERFETTO MACRO _cuj_slices(

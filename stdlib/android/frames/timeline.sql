@@ -154,8 +154,8 @@ SELECT * FROM _frame_timeline_by_frame!(actual_frame_timeline_slice);
 CREATE PERFETTO TABLE _distinct_from_expected_timeline_slice AS
 SELECT * FROM _frame_timeline_by_frame!(expected_frame_timeline_slice);
 
--- All of a frame in one row, with its first drawing. Without a frame timeline (Android 11 and before) a frame lasts from its
--- turn to the end of its last drawing.
+-- All of a frame in one row, with its first drawing. Frames of Android 9 and before, whose slices tell no number, are there
+-- only if no others are and the recording has no frame timeline.
 CREATE PERFETTO TABLE android_frames(
   -- Number of the frame, as the frame timeline counts them.
   frame_id LONG,
@@ -187,46 +187,29 @@ CREATE PERFETTO TABLE android_frames(
   process_name STRING
 ) AS
 WITH
-  drawn AS (
-    SELECT
-      f.frame_id,
-      f.ts,
-      max(s.ts + s.dur) - f.ts AS dur,
-      f.id AS do_frame_id,
-      min(d.id) AS draw_frame_id,
-      count() AS draw_frame_count,
-      d.render_thread_utid,
-      f.ui_thread_utid,
-      f.upid
-    FROM android_frames_choreographer_do_frame AS f
-    JOIN android_frames_draw_frame AS d USING (frame_id, upid)
-    JOIN slice AS s ON s.id = d.id
-    GROUP BY f.id
-  ),
   frames AS (
     SELECT
-      d.frame_id,
-      coalesce(a.ts, d.ts) AS ts,
-      coalesce(a.dur, d.dur) AS dur,
-      d.do_frame_id,
-      d.draw_frame_id,
-      a.id AS actual_frame_timeline_id,
-      e.id AS expected_frame_timeline_id,
-      d.render_thread_utid,
-      d.ui_thread_utid,
-      coalesce(a.count, 0) AS actual_frame_timeline_count,
+      frame_id,
+      min(ts) AS ts,
+      max(dur) AS dur,
+      min(do_frame_id) AS do_frame_id,
+      min(draw_frame_id) AS draw_frame_id,
+      min(actual_frame_timeline_id) AS actual_frame_timeline_id,
+      min(expected_frame_timeline_id) AS expected_frame_timeline_id,
+      render_thread_utid,
+      ui_thread_utid,
+      count(DISTINCT actual_frame_timeline_id) AS actual_frame_timeline_count,
       1 AS expected_frame_timeline_count,
-      d.draw_frame_count,
-      d.upid
-    FROM drawn AS d
-    LEFT JOIN _distinct_from_actual_timeline_slice AS a USING (frame_id, upid)
-    LEFT JOIN _distinct_from_expected_timeline_slice AS e USING (frame_id, upid)
+      count(DISTINCT draw_frame_id) AS draw_frame_count,
+      upid
+    FROM android_frames_layers
+    GROUP BY frame_id, upid
     UNION ALL
     SELECT
       frame_id, ts, dur, do_frame_id, draw_frame_id, NULL, NULL, render_thread_utid, ui_thread_utid, NULL, NULL,
       draw_frame_count, upid
     FROM _frames_maxsdk_28
-    WHERE NOT EXISTS (SELECT 1 FROM drawn)
+    WHERE NOT EXISTS (SELECT 1 FROM actual_frame_timeline_slice) AND NOT EXISTS (SELECT 1 FROM android_frames_layers)
   )
 SELECT f.*, p.name AS process_name
 FROM frames AS f

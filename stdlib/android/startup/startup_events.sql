@@ -8,4 +8,4 @@ SELECT s.ts, s.dur, s.ts + s.dur AS ts_end, substr(s.name, length('launching: ')
 FROM slice AS s
 JOIN process_track AS t ON t.id = s.track_id
 JOIN process AS p USING (upid)
-WHERE s.name GLOB 'launching: *' AND s.dur >= 0 AND coalesce(p.name, 'system_server') = 'system_server';
+WHERE s.name GLOB 'launching: *' AND coalesce(p.name, 'system_server') = 'system_server';

@@ -5,7 +5,8 @@ INCLUDE PERFETTO MODULE android.memory.heap_graph.oome;
 INCLUDE PERFETTO MODULE android.memory.process;
 INCLUDE PERFETTO MODULE android.oom_adjuster;
 
--- The value of a table of spans (upid, ts, dur) when a heap was dumped, or the next within half a second.
+-- The value of a table of spans (upid, ts, dur) that holds the moment of a dump or begins within half a second after it,
+-- whichever begins nearest to it.
 CREATE PERFETTO MACRO _closest_value(
   upid Expr,
   ts Expr,
@@ -14,10 +15,13 @@ CREATE PERFETTO MACRO _closest_value(
 )
 RETURNS Expr AS
 (
-  SELECT v.$value
-  FROM $t AS v
-  WHERE v.upid = $upid AND v.ts + v.dur >= $ts AND v.ts <= $ts + 500000000
-  ORDER BY v.ts
+  SELECT found
+  FROM (
+    SELECT v.$value AS found, abs(v.ts - $ts) AS distance
+    FROM $t AS v
+    WHERE v.upid = $upid AND v.ts + v.dur >= $ts AND v.ts <= $ts + 500000000
+  )
+  ORDER BY distance
   LIMIT 1
 );
 
@@ -47,9 +51,9 @@ CREATE PERFETTO TABLE android_heap_graph_stats(
   anon_rss_and_swap_size LONG,
   -- DMA buffers of the process, in bytes.
   dmabuf_rss_size LONG,
-  -- Bytes that the runtime had allocated.
+  -- Bytes that the runtime had allocated, as it tells.
   art_bytes_allocated LONG,
-  -- Was the dump made because memory ran out?
+  -- Was the dump made because memory ran out? NULL when the recording does not tell.
   is_out_of_memory_error BOOL,
   -- Bytes of the allocation that failed.
   oome_failing_allocation_size LONG,
@@ -83,9 +87,10 @@ SELECT
   _closest_value!(h.upid, h.ts, android_oom_adj_intervals, score) AS oom_score_adj,
   _closest_value!(h.upid, h.ts, memory_oom_score_with_rss_and_swap_per_process, anon_rss_and_swap) AS anon_rss_and_swap_size,
   _closest_value!(h.upid, h.ts, _android_memory_cumulative_dmabuf_spans, value) AS dmabuf_rss_size,
-  -- what the runtime had given out and not taken back: the objects of its heap with those that are not reachable
-  h.total_heap_size AS art_bytes_allocated,
-  o.id IS NOT NULL AS is_out_of_memory_error,
+  g.heap_size AS art_bytes_allocated,
+  g.dump_reason = 'OOME'
+  OR (SELECT str_value FROM metadata WHERE name = 'trace_trigger' LIMIT 1) = 'com.android.telemetry.art-outofmemory'
+    AS is_out_of_memory_error,
   o.allocation_size_bytes AS oome_failing_allocation_size,
   o.total_bytes_free AS oome_remaining_art_free_bytes
 FROM heaps AS h
