@@ -151,6 +151,17 @@ static const struct rule rules[] = {
      COUNTERS,
      "gpu_memory,GPU Memory,bytes,ugpu=0,gpu=0,280,50,-;process_gpu_memory,GPU "
      "Memory,bytes,ugpu=1,gpu=1,upid=1,281,60,-;process_gpu_memory,GPU Memory,bytes,ugpu=0,gpu=0,upid=1,300,70,-"},
+    {"power rails: packets without values are logged, for the host and by their place", "1{8:10 10:1 13:1 40{}}",
+     "SELECT name, ts, byte_offset > 0, machine_id, value FROM _trace_import_logs JOIN stats USING (name)",
+     "power_rail_empty_packet,-,1,0,1"},
+    {"shortened names: lines go on as in the source where both ranges have one length",
+     CLOCKS PROCESSES
+     "1{8:10 10:3 13:1 12{17{1:1 2'data'} 17{1:2 2'app'} 17{1:3 2'com.foo-1'} 17{1:4 2'base.apk'} 5{1:1 2'a.b'} 19{1:1 "
+     "7:1 7:2 7:3 7:4} 6{1:1 2:1 3:1 4:1} 7{1:1 2:1}}} 1{8:100 10:3 66{1:0 2:100 3:101 4:1}} 1{8:150 10:3 61{1'/data/"
+     "app/com.foo-1/base.apk' 3{1:1 2{1'a.b' 2'F' 3:5}}}} 1{8:200 10:3 64{1'com.foo' 3{1'a' 2'com.foo.Real' 4{1'b' "
+     "2'in' 3:1 4:9 5:101 6:109} 4{1'b' 2'out' 3:1 4:9 5:301 6:301}}}}",
+     "SELECT name, line_number, inlined FROM stack_profile_symbol WHERE id > 0",
+     "com.foo.Real.in,105,1;com.foo.Real.out,301,0"},
     {"heaps of buffers: which buffer it was", PROCESSES "1{10:2 13:1 1{1:0 2{1:290 2:100 351{1:77 2:-5 3:500}}}}",
      "SELECT t.name, " ARGS_OF("c", "arg_set_id") " FROM counter AS c JOIN counter_track AS t ON t.id = c.track_id",
      "mem.dma_heap,-;mem.dma_heap_change,inode=77"},

@@ -15,10 +15,10 @@ enum {
 
 struct method {
     strid name;
-    uint32_t next;       /* index + 1; 0: the last */
-    uint32_t packet;     /* that told of it: a later one takes the place of an earlier one */
-    int64_t first, last; /* lines of the shortened file, COL_NULL: any */
-    int64_t source;      /* where it begins in the file that it comes from */
+    uint32_t next;               /* index + 1; 0: the last */
+    uint32_t packet;             /* that told of it: a later one takes the place of an earlier one */
+    int64_t first, last;         /* lines of the shortened file, COL_NULL: any */
+    int64_t source, source_last; /* the same lines in the file that they come from */
 };
 
 /* package << 32 | short name -> long name; classes and fields are there without a package (0), too */
@@ -125,6 +125,7 @@ static void read_member(struct deobfuscation *d, bool is_method, strid package, 
                             .first = line_field(member, OBFUSCATED_MEMBER_OBFUSCATED_LINE_START),
                             .last = line_field(member, OBFUSCATED_MEMBER_OBFUSCATED_LINE_END),
                             .source = line_field(member, OBFUSCATED_MEMBER_SOURCE_LINE_START),
+                            .source_last = line_field(member, OBFUSCATED_MEMBER_SOURCE_LINE_END),
                             .packet = d->packet};
     if (!from || !method.name || (is_method && !package))
         return;
@@ -266,16 +267,25 @@ static strid any_of(struct deobfuscation *d, const struct methods *found)
     return all;
 }
 
+/* Ranges of one length go line by line; any other stands for where it begins. */
+static int64_t source_line_of(const struct method *m, int64_t line)
+{
+    bool by_line = m->first != COL_NULL && m->last != COL_NULL && m->source != COL_NULL && m->source_last != COL_NULL &&
+                   m->source_last - m->source == m->last - m->first;
+    return by_line ? m->source + (line - m->first) : m->source;
+}
+
 /* With a line they are what has been put into one another there, the innermost first. */
-static strid chain_of(struct deobfuscation *d, uint32_t frame, const struct methods *found)
+static strid chain_of(struct deobfuscation *d, uint32_t frame, const struct methods *found, int64_t line)
 {
     struct storage *st = d->m->st;
     uint32_t set = st->t[T_stack_profile_symbol].n_rows;
     for (size_t i = 0; i < found->n; i++)
-        stack_profile_symbol_insert(st, &(struct stack_profile_symbol_row){.symbol_set_id = set,
-                                                                           .name = found->p[i]->name,
-                                                                           .line_number = found->p[i]->source,
-                                                                           .inlined = i + 1 < found->n});
+        stack_profile_symbol_insert(st,
+                                    &(struct stack_profile_symbol_row){.symbol_set_id = set,
+                                                                       .name = found->p[i]->name,
+                                                                       .line_number = source_line_of(found->p[i], line),
+                                                                       .inlined = i + 1 < found->n});
     ROW_SET(st, stack_profile_frame, symbol_set_id, frame, set);
     return found->p[found->n - 1]->name;
 }
@@ -302,7 +312,7 @@ static strid name_of_frame(struct deobfuscation *d, uint32_t frame, uint64_t key
     if (line != COL_NULL)
         find_methods(d, key, line, &found);
     if (found.n)
-        return chain_of(d, frame, &found);
+        return chain_of(d, frame, &found, line);
     find_methods(d, key, COL_NULL, &found);
     return any_of(d, &found);
 }

@@ -204,7 +204,8 @@ enum tokenize_result power_rails_tokenize(struct packet *p)
         if (f.id == POWER_RAILS_ENERGY_DATA)
             add_energy(p, session, pb_bytes(&f));
     if (!any)
-        stats_add(&p->m->st->stats, 0, STAT_power_rail_empty_packet, 1); /* kept for the host, whoever sent it */
+        import_log(p->m->im->machines.p[0], STAT_power_rail_empty_packet, COL_NULL, p->byte_offset,
+                   ARGSET_NONE); /* kept for the host, whoever sent it */
     return TOKENIZE_DONE;
 }
 
