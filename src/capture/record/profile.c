@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { OFF_CPU_EVENTS = 2 }; /* sched_switch and sched_waking */
@@ -107,6 +108,13 @@ static int choose(struct record *r, const void *flag_values, struct error *err)
     return record_own_sources(r, &w, err);
 }
 
+/* The table is made of the file: what goes into a pipe or a device cannot be read again. */
+static bool can_be_read_again(const char *path)
+{
+    struct stat st;
+    return strcmp(path, "-") != 0 && (stat(path, &st) != 0 || S_ISREG(st.st_mode));
+}
+
 /* What is wrong with the command line, NULL: nothing. */
 static const char *check_flags(const struct profile_flags *f, bool command)
 {
@@ -120,17 +128,13 @@ static const char *check_flags(const struct profile_flags *f, bool command)
     }
     const char *machines = record_check_machines(&f->machines, f->no_host);
     const char *heap = profile_heap_check(f, command);
-    return machines ? machines
-           : heap   ? heap
+    return machines                     ? machines
+           : heap                       ? heap
+           : !can_be_read_again(f->out) ? "--out: use a file: the table is made of it"
            : f->frequency.given && (f->frequency.value < 1 || f->frequency.value > MAX_HZ)
                ? "--frequency: use a number from 1 to 100000"
            : f->rows.given && (f->rows.value < 1 || f->rows.value > 100000) ? "--rows: use a number from 1 to 100000"
                                                                             : NULL;
-}
-
-static unsigned rows_of(const struct profile_flags *f)
-{
-    return f->rows.given ? (unsigned)f->rows.value : DEFAULT_ROWS;
 }
 
 /* Shows the table; false: what was asked for is not all there. */
@@ -138,7 +142,7 @@ static bool show(const struct record *r, const struct profile_flags *f)
 {
     struct profile_counts n = {0};
     struct error err = {0};
-    if (profile_top(r->perfetto.out, rows_of(f), f->callers, stdout, &n, &err)) {
+    if (profile_top(r->perfetto.out, (unsigned)f->rows.value, f->callers, stdout, &n, &err)) {
         fprintf(stderr, "profile: %s\n", err.text);
         return false;
     }
@@ -169,7 +173,7 @@ static int run_flags(const struct profile_flags *f, char *const *command)
     r.own = f->heap && command;
     r.perfetto = (struct perfetto_options){.notify_fd = -1,
                                            .until_fd = -1,
-                                           .out = f->out ? f->out : "profile.pftrace",
+                                           .out = f->out,
                                            .time = f->time   ? f->time
                                                    : command ? "0"
                                                              : NULL,
@@ -185,9 +189,7 @@ static int run_flags(const struct profile_flags *f, char *const *command)
     r.remote.always_copy = f->always_copy;
     r.remote.ssh = f->ssh;
     int rc = record_run(&r, f->heap ? profile_heap_choose : choose, f);
-    if (r.recorded && f->heap)
-        profile_heap_show(&r, f, rows_of(f));
-    else if (r.recorded && !show(&r, f))
+    if (r.recorded && !(f->heap ? profile_heap_show : show)(&r, f))
         rc = EXIT_FAILED;
     record_free(&r);
     return rc;
@@ -201,6 +203,10 @@ int profile_main(int argc, char **argv)
         n++;
     char *const *command = n + 1 < argc ? argv + n + 1 : NULL;
     bool good = applet_flags_only("profile", &flags, &f, n, argv);
+    if (!f.out)
+        f.out = "profile.pftrace";
+    if (!f.rows.given)
+        f.rows.value = DEFAULT_ROWS;
     const char *wrong = good ? check_flags(&f, command != NULL) : NULL;
     if (good && applet_tells("profile", &flags, f.help, f.version)) {
         rc = 0;

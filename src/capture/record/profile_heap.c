@@ -62,14 +62,14 @@ int profile_heap_choose(struct record *r, const void *flag_values, struct error 
     return record_own_sources(r, &w, err);
 }
 
-void profile_heap_show(const struct record *r, const struct profile_flags *f, unsigned rows)
+bool profile_heap_show(const struct record *r, const struct profile_flags *f)
 {
     struct profile_heap_counts n = {0};
     struct error err = {0};
     char kept[16], allocated[16];
-    if (profile_heap_top(r->perfetto.out, rows, f->callers, stdout, &n, &err)) {
+    if (profile_heap_top(r->perfetto.out, (unsigned)f->rows.value, f->callers, stdout, &n, &err)) {
         fprintf(stderr, "profile: %s\n", err.text);
-        return;
+        return false;
     }
     fflush(stdout);
     profile_print_bytes(kept, sizeof kept, n.kept);
@@ -83,4 +83,5 @@ void profile_heap_show(const struct record *r, const struct profile_flags *f, un
         fprintf(stderr, "profile: no process has loaded the library: programs that are linked statically or run with "
                         "other rights (sudo) do not, nor do those that have an allocator of their own\n");
     fprintf(stderr, "profile: the trace is in %s: tp_shell --symbols auto %s\n", r->perfetto.out, r->perfetto.out);
+    return true;
 }

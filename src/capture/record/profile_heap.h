@@ -11,7 +11,7 @@ const char *profile_heap_check(const struct profile_flags *f, bool command);
 /* As record_run() wants it: the data source as text. */
 int profile_heap_choose(struct record *r, const void *flags, struct error *err);
 
-/* The table, and what is missing. */
-void profile_heap_show(const struct record *r, const struct profile_flags *f, unsigned rows);
+/* The table, and what is missing. False: there is no table. */
+bool profile_heap_show(const struct record *r, const struct profile_flags *f);
 
 #endif

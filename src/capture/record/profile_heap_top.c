@@ -4,7 +4,6 @@
 #include "base/hash.h"
 #include "capture/record/profile_stacks.h"
 #include "wire/fields.h"
-#include "wire/packet_file.h"
 #include "wire/pb_cursor.h"
 
 #include <stdlib.h>
@@ -174,20 +173,15 @@ int profile_heap_top(const char *path, unsigned rows, bool callers, FILE *to, st
                      struct error *err)
 {
     struct heap_top t = {0};
-    struct packet_file file = {0};
-    struct packet_counts packets;
-    int rc = packet_file_open(&file, path, err);
-    if (rc)
-        return rc;
-    rc = packet_file_walk(&file, read_packet, &t, &packets, err);
-    if (!rc) {
+    int rc = profile_stacks_read(path, read_packet, &t, err);
+    if (!rc)
         count_sites(&t);
+    if (!rc && t.stacks.failed)
+        rc = error_set(err, -MRD_ENOMEM, "%s: out of memory", path);
+    if (!rc) {
         print(&t, rows, callers, to);
         *counts = t.counts;
     }
-    if (rc == -MRD_ENOMEM || t.stacks.failed)
-        rc = error_set(err, -MRD_ENOMEM, "%s: out of memory", path);
-    packet_file_close(&file);
     u64map_free(&t.site_of);
     u64map_free(&t.ended);
     u64map_free(&t.seen);

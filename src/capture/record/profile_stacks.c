@@ -5,6 +5,7 @@
 #include "capture/common/perf_elf.h"
 #include "demangle/demangle.h"
 #include "wire/fields.h"
+#include "wire/packet_file.h"
 #include "wire/pb_cursor.h"
 
 #include <unistd.h>
@@ -211,6 +212,19 @@ bool profile_stacks_find(const struct profile_stacks *t, uint64_t iid, uint64_t 
 }
 
 /* ---- packets ---- */
+
+int profile_stacks_read(const char *path, int (*each)(void *ctx, struct slice field), void *ctx, struct error *err)
+{
+    struct packet_file file = {0};
+    struct packet_counts packets;
+    int rc = packet_file_open(&file, path, err);
+    if (!rc)
+        rc = packet_file_walk(&file, each, ctx, &packets, err);
+    if (rc == -MRD_ENOMEM)
+        error_set(err, rc, "%s: out of memory", path);
+    packet_file_close(&file);
+    return rc;
+}
 
 bool profile_stacks_packet(struct profile_stacks *t, struct slice field, struct slice *message)
 {

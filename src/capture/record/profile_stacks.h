@@ -53,8 +53,12 @@ struct profile_stacks {
 /* The first scalar `id` of a message, 0: none. */
 uint64_t profile_number(struct slice message, uint32_t id);
 
-/* The message of a packet of a file, as packet_file_walk() gives it; its interned data is taken in. False: none. */
+/* Gives each packet of a trace to `each`, as packet_file_walk() does. What that returns other than 0 ends it. */
+int profile_stacks_read(const char *path, int (*each)(void *ctx, struct slice field), void *ctx, struct error *err);
+
+/* The message of such a packet; false: it has none. */
 bool profile_stacks_packet(struct profile_stacks *t, struct slice field, struct slice *message);
+/* … and takes in its interned data. */
 bool profile_stacks_take_interned(struct profile_stacks *t, struct slice message);
 
 /* The place of the call stack with that number in the packet's sequence; false: there is none. */

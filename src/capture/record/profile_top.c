@@ -3,7 +3,6 @@
 
 #include "capture/record/profile_stacks.h"
 #include "wire/fields.h"
-#include "wire/packet_file.h"
 #include "wire/pb_cursor.h"
 
 #include <stdlib.h>
@@ -101,20 +100,12 @@ int profile_top(const char *path, unsigned rows, bool callers, FILE *to, struct 
                 struct error *err)
 {
     struct top t = {0};
-    struct packet_file file = {0};
-    struct packet_counts packets;
-    int rc = packet_file_open(&file, path, err);
-    if (rc)
-        return rc;
-    rc = packet_file_walk(&file, read_packet, &t, &packets, err);
-    if (rc == -MRD_ENOMEM)
-        error_set(err, rc, "%s: out of memory", path);
+    int rc = profile_stacks_read(path, read_packet, &t, err);
     if (!rc) {
         print(&t, rows, callers, to);
         *counts = t.counts;
         counts->events = t.of_events.n;
     }
-    packet_file_close(&file);
     u64map_free(&t.of_events);
     profile_stacks_free(&t.stacks);
     return rc;
