@@ -276,6 +276,34 @@ static void stays(void)
         pause();
 }
 
+/* Goes on allocating on a thousand different stacks until it is killed. */
+FUNCTION static void right(unsigned bits, int depth);
+
+FUNCTION static void left(unsigned bits, int depth)
+{
+    if (depth)
+        (bits & 1 ? left : right)(bits >> 1, depth - 1);
+    else
+        use(malloc(900));
+    use(NULL);
+}
+
+FUNCTION static void right(unsigned bits, int depth)
+{
+    left(bits, depth);
+    use(NULL);
+}
+
+static void paths(void)
+{
+    for (;;) {
+        for (unsigned i = 0; i < 1024; i++)
+            left(i, 10);
+        tell("left", 0, 0); /* nobody knows how much it will have been */
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    }
+}
+
 /* The same program again, which keeps something else. */
 static char *self;
 static void becomes(void)
@@ -292,7 +320,7 @@ int main(int argc, char **argv)
         void (*with)(size_t n);
     } modes[] = {{"shares", shares, NULL}, {"functions", functions, NULL}, {"threads", threads, NULL},
                  {"forks", forks, NULL},   {"stacks", stacks, NULL},       {"loop", NULL, loop},
-                 {"stays", stays, NULL},   {"becomes", becomes, NULL}};
+                 {"stays", stays, NULL},   {"becomes", becomes, NULL},     {"paths", paths, NULL}};
     size_t n = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
     self = argv[0];
     for (size_t i = 0; argc > 1 && i < sizeof modes / sizeof *modes; i++)

@@ -20,7 +20,7 @@ NOBODY = 65534
 HEADER = 1 << 16  # HEAP_HEADER_BYTES
 
 CONFIG = """
-buffers { size_kb: 65536 }
+buffers { size_kb: %d }
 duration_ms: %d
 data_sources { config { name: "android.heapprofd" heapprofd_config { sampling_interval_bytes: %d %s } } }
 """
@@ -49,10 +49,10 @@ class Heap(Case):
         self.assertIn(b"keeps_all", p.stdout.readline())
         return p
 
-    def start_heapprofd(self, **kw):
+    def start_heapprofd(self, before=(), **kw):
         r, w = os.pipe()
         with open(self.dir / "heapprofd.log", "ab") as log:
-            p = subprocess.Popen([TRACEBOX, "heapprofd"], env={**self.env, "HEAPPROFD_NOTIFY_FD": str(w)}, stderr=log,
+            p = subprocess.Popen([*before, TRACEBOX, "heapprofd"], env={**self.env, "HEAPPROFD_NOTIFY_FD": str(w)}, stderr=log,
                                  pass_fds=[w], **kw)
         os.close(w)
         self.procs.append(p)
@@ -60,12 +60,13 @@ class Heap(Case):
         os.close(r)
         return p
 
-    def start_recording(self, interval=4096, more="all: true block_client: true", duration_ms=60000, name="trace"):
+    def start_recording(self, interval=4096, more="all: true block_client: true", duration_ms=60000, name="trace", around="",
+                        size_kb=65536):
         """Returns once the data source has started."""
         trace = self.dir / f"{name}.pftrace"
         r, w = os.pipe()
-        p = self.spawn(TRACEBOX, "perfetto", "--txt", "-c", self.config(CONFIG % (duration_ms, interval, more), name), "-o", trace,
-                       "--notify-fd", w, pass_fds=[w])
+        p = self.spawn(TRACEBOX, "perfetto", "--txt", "-c", self.config(CONFIG % (size_kb, duration_ms, interval, more) + around, name),
+                       "-o", trace, "--notify-fd", w, pass_fds=[w])
         os.close(w)
         os.read(r, 1)
         os.close(r)
@@ -220,6 +221,39 @@ class Heap(Case):
                         {k: v[:1] for k, v in sums.items()}, 512)
         self.assertLess(sums.get("keeps_none", (0,))[0], 10000)
 
+    # ---- buffers that begin anew ----
+
+    def test_rings_that_wrap_have_what_their_last_dumps_refer_to(self):
+        """A buffer that dumps fill several times: the stacks and names of its last dumps are there, as the service says now and then
+        that all is to be told again; sums are those of the whole time, also of a process that has long done nothing."""
+        self.start_traced()
+        self.start_heapprofd()
+        p, trace = self.start_recording(1024, "all: true block_client: true continuous_dump_config { dump_interval_ms: 100 }",
+                                        around="incremental_state_config { clear_period_ms: 300 }", size_kb=256)
+        idle = self.start_truth("stays")
+        fills = subprocess.Popen([TRUTH, "paths"], env=self.library, stdout=subprocess.DEVNULL)
+        self.procs.append(fills)
+        time.sleep(5)
+        self.stop_recording(p)
+        stats = {n: int(v) for n, v in self.query(trace, "select name, sum(value) from stats where name glob 'traced_buf_*' or "
+                                                         "name glob '*stackprofile*' or name glob 'heapprofd*' group by 1")}
+        self.assertGreater(stats["traced_buf_bytes_overwritten"], 1 << 17)
+        self.assertEqual({n: v for n, v in stats.items() if "stackprofile" in n and v}, {})
+        sums = self.sums(trace)
+        self.check_sums({"keeps_all": (12000000, 12000000)}, sums, 1024)
+        self.assertGreater(sums["left"][0], 5000000)
+        self.assertEqual({name for name in sums if not name}, set())
+        self.assertEqual(self.query(trace, f"select name from process where pid = {idle.pid}"), [[TRUTH]])
+
+    def test_a_trace_that_is_gone_is_no_success(self):
+        """Nor is one that cannot be read again, which is said before the command runs."""
+        _, err = self.run_profile("-o", "t.pftrace", "--", "rm", "t.pftrace", code=1)
+        self.assertIn("profile: t.pftrace: No such file or directory", err)
+        os.mkfifo(self.dir / "pipe")
+        for out in ("-", "/dev/null", "pipe"):
+            said, err = self.run_profile("-o", out, "--", "echo", "it ran", code=1)
+            self.assertEqual((said, "--out: use a file" in err), ("", True))
+
     # ---- what is lost ----
 
     def test_what_has_no_room_is_counted(self):
@@ -337,7 +371,7 @@ class Heap(Case):
                                     (1, 'all: true heaps: "com.android.art"', "heaps"),
                                     (1, "all: true no_startup: true no_running: true", "leave no"),
                                     (1, "all: true shmem_size_bytes: 99999999999", "shmem_size_bytes")):
-            p = self.perfetto("--txt", "-c", self.config(CONFIG % (200, interval, more)), "-o", self.dir / "no.pftrace")
+            p = self.perfetto("--txt", "-c", self.config(CONFIG % (65536, 200, interval, more)), "-o", self.dir / "no.pftrace")
             self.assertIn(why, self.finish(p, 3)[1])
 
     # ---- who may ----
@@ -368,6 +402,36 @@ class Heap(Case):
         maps = subprocess.run([*as_nobody, "sh", "-c", "cat /proc/$$/maps"], env={**self.library, "LD_PRELOAD": str(copies[LIBRARY])},
                                 capture_output=True, text=True)
         self.assertIn("memfd:meridian-heap", maps.stdout)
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root, to be somebody else")
+    def test_the_capabilities_of_the_unit_are_enough(self):
+        """As the unit starts it, it profiles a program of another user whose files that user alone may read; and keeps no more."""
+        unit = (pathlib.Path(__file__).resolve().parent.parent.parent / "systemd" / "meridian-heapprofd.service").read_text()
+        named = re.search(r"^CapabilityBoundingSet=(.*)$", unit, re.M).group(1).split()
+        bound = ",".join(["-all"] + ["+" + c.removeprefix("CAP_").lower() for c in named])
+        theirs = self.dir / "theirs"
+        theirs.mkdir()
+        for path in (LIBRARY, TRUTH):
+            shutil.copy(path, theirs)
+        for path in (theirs, *theirs.iterdir()):
+            os.chown(path, NOBODY, NOBODY)
+            os.chmod(path, 0o700)
+        os.chmod(self.dir, 0o711)
+        self.start_traced()
+        daemon = self.start_heapprofd(before=["setpriv", "--bounding-set", bound, "--inh-caps", "-all", "--no-new-privs"])
+        p, trace = self.start_recording(1024)
+        env = {**self.library, "LD_PRELOAD": str(theirs / pathlib.Path(LIBRARY).name)}
+        out = subprocess.run([theirs / pathlib.Path(TRUTH).name, "shares"], env=env, capture_output=True, text=True, timeout=60,
+                             user=NOBODY, group=NOBODY, extra_groups=[])
+        self.assertEqual(out.returncode, 0, out.stderr)
+        kept = re.search(r"^CapEff:\s+(\w+)$", pathlib.Path(f"/proc/{daemon.pid}/status").read_text(), re.M).group(1)
+        self.stop_recording(p)
+        kinds = self.query(trace, "select length(build_id) > 0, max(depth) >= 3, sum(max(size, 0)) from heap_profile_allocation join "
+                                  "stack_profile_callsite c on c.id = callsite_id join stack_profile_frame f on f.id = frame_id join "
+                                  f"stack_profile_mapping m on m.id = f.mapping where m.name = '{theirs / pathlib.Path(TRUTH).name}' group by 1")
+        self.assertEqual([r[:2] for r in kinds], [["1", "1"]])  # its file was read, and its unwind tables
+        self.check_sums({"all": (sum(a for a, _ in truth_of(out.stdout).values()),)}, {"all": (int(kinds[0][2]),)}, 1024)
+        self.assertEqual(int(kept, 16), 1 << 2 | 1 << 19 | 1 << 40)  # CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE
 
     # ---- who lies ----
 

@@ -2,6 +2,7 @@
 import grp
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -150,10 +151,20 @@ class Operations(Case):
             text = unit.read_text().replace("/usr/bin/tracebox", str(pathlib.Path(TRACEBOX).resolve()))
             (self.dir / unit.name).write_text(text)
         units = sorted(self.dir.glob("meridian-*"))
-        self.assertEqual(len(units), 4)
+        self.assertEqual(len(units), 5)
         p = subprocess.run(["systemd-analyze", "verify", "--man=no", *map(str, units)], capture_output=True, text=True, timeout=60)
         ours = [line for line in p.stderr.splitlines() if "meridian" in line]
         self.assertEqual((ours, p.returncode), ([], 0), p.stderr)
+
+    def test_units_keep_what_their_programs_keep(self):
+        """The bound of each unit is the row of docs/security.md, which is the program's own; the service starts with one more, to give
+        its sockets to a group."""
+        table = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", (SYSTEMD.parent / "docs" / "security.md").read_text(), re.M))
+        for unit in SYSTEMD.glob("*.service"):
+            text = unit.read_text()
+            bound = set(re.search(r"^CapabilityBoundingSet=(.*)$", text, re.M).group(1).split())
+            program = re.search(r"^ExecStart=\S+ (\w+)", text, re.M).group(1)
+            self.assertEqual(bound - ({"CAP_CHOWN"} if program == "traced" else set()), set(re.findall(r"CAP_\w+", table[program])), unit.name)
 
     def test_sockets_of_systemd(self):
         """Those of the unit, handed over as systemd does: the service takes them, unlinks nothing, and leaves them usable."""

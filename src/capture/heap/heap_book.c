@@ -76,6 +76,12 @@ void heap_book_free_all(struct heap_book *b)
     u64map_free(&b->live);
 }
 
+void heap_book_tell_anew(struct heap_book *b)
+{
+    for (size_t i = 0; i < b->sites.n; i++)
+        b->sites.p[i].told = false;
+}
+
 uint64_t heap_book_at_most(const struct heap_book *b, const struct heap_site *s, uint64_t *n)
 {
     bool same = s->changed <= b->most_at;

@@ -36,6 +36,9 @@ void heap_book_freed(struct heap_book *b, uint64_t address);
 /* The memory of the process is gone, with all that was in it. */
 void heap_book_free_all(struct heap_book *b);
 
+/* The next dump tells of all sites again. */
+void heap_book_tell_anew(struct heap_book *b);
+
 /* What a site kept when the process kept most: bytes, and *n samples. */
 uint64_t heap_book_at_most(const struct heap_book *b, const struct heap_site *s, uint64_t *n);
 

@@ -8,7 +8,7 @@
 #include "wire/fields.h"
 
 enum { STATE_CLEARED = 1, STATE_NEEDED = 2 }; /* TracePacket.sequence_flags */
-enum { SITES_OF_PACKET = 2048 };
+enum { SITES_OF_PACKET = 2048, STACKS_BYTES = 1 << 16 };
 
 static struct pb_writer *open_packet(struct heap_packets *p, uint32_t flags)
 {
@@ -30,6 +30,7 @@ static void send_packet(struct heap_packets *p)
 
 void heap_packets_begin(struct heap_packets *p)
 {
+    perf_intern_tell_anew(&p->perf->in);
     perf_packets_put_no_texts(open_packet(p, STATE_CLEARED));
     send_packet(p);
 }
@@ -49,23 +50,6 @@ void heap_packets_name(struct heap_packets *p, int32_t pid)
     pb_end(w, process);
     pb_end(w, tree);
     send_packet(p);
-}
-
-void heap_packets_open(struct heap_packets *p)
-{
-    struct pb_writer *w = open_packet(p, STATE_NEEDED);
-    p->perf->interned = pb_begin(w, TRACE_PACKET_INTERNED_DATA);
-}
-
-uint64_t heap_packets_stack(struct heap_packets *p, const uint32_t *frames, size_t n)
-{
-    struct pb_writer *w = &p->perf->w;
-    uint64_t iid = perf_intern_callstack(&p->perf->in, w, frames, n);
-    if (w->n != p->perf->interned) {
-        pb_end(w, p->perf->interned);
-        send_packet(p);
-    }
-    return iid;
 }
 
 static void put_stats(struct pb_writer *w, struct heap_profile *x)
@@ -131,18 +115,33 @@ static void put_site(struct pb_writer *w, const struct heap_book *b, struct heap
     s->told = true;
 }
 
-/* Up to SITES_OF_PACKET that are new, from *at on. */
-static void put_sites(struct pb_writer *w, const struct heap_packets *p, struct heap_book *b, size_t *at)
+/* The place behind up to SITES_OF_PACKET that are new, from `at` on, and behind those that are not. */
+static size_t end_of_packet(const struct heap_book *b, size_t at)
 {
-    for (unsigned n = 0; *at < b->sites.n && n < SITES_OF_PACKET; ++*at) {
-        struct heap_site *s = &b->sites.p[*at];
-        if (s->told)
+    for (unsigned n = 0; at < b->sites.n && (b->sites.p[at].told || n < SITES_OF_PACKET); at++)
+        n += !b->sites.p[at].told;
+    return at;
+}
+
+static size_t open_interned(struct heap_packets *p)
+{
+    return pb_begin(open_packet(p, STATE_NEEDED), TRACE_PACKET_INTERNED_DATA);
+}
+
+/* The call stacks of sites that are new, as many to a packet as fit. */
+static void tell_stacks(struct heap_packets *p, const struct heap_book *b, size_t at, size_t end)
+{
+    struct pb_writer *w = &p->perf->w;
+    size_t interned = open_interned(p);
+    for (; at < end; at++) {
+        if (!b->sites.p[at].told)
+            perf_intern_tell(&p->perf->in, w, b->sites.p[at].callstack);
+        if (w->n == interned || (at + 1 < end && w->n - interned < STACKS_BYTES))
             continue;
-        put_site(w, b, s, p->config->at_max);
-        n++;
+        pb_end(w, interned);
+        send_packet(p);
+        interned = open_interned(p);
     }
-    while (*at < b->sites.n && b->sites.p[*at].told)
-        ++*at;
 }
 
 void heap_packets_dump(struct heap_packets *p, struct heap_peer *peer, enum heap_dump why)
@@ -152,12 +151,16 @@ void heap_packets_dump(struct heap_packets *p, struct heap_peer *peer, enum heap
     bool first = true;
     size_t at = 0;
     do {
+        size_t end = end_of_packet(b, at);
+        tell_stacks(p, b, at, end);
         struct pb_writer *w = open_packet(p, STATE_NEEDED);
         size_t packet = pb_begin(w, TRACE_PACKET_PROFILE_PACKET), dump = pb_begin(w, PROFILE_PACKET_PROCESS_DUMPS);
         put_head(w, p, peer, now);
         if (first)
             put_flags(w, peer, why);
-        put_sites(w, p, b, &at);
+        for (; at < end; at++)
+            if (!b->sites.p[at].told)
+                put_site(w, b, &b->sites.p[at], p->config->at_max);
         pb_end(w, dump);
         if (at < b->sites.n)
             pb_put_varint(w, PROFILE_PACKET_CONTINUED, 1);

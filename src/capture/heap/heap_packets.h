@@ -12,21 +12,16 @@ struct heap_packets {
     uint64_t index; /* of the next ProfilePacket */
 };
 
-/* What the other packets of the sequence build on. */
+/* What the other packets of the sequence build on. Again: dumps from now on refer to nothing of before. */
 void heap_packets_begin(struct heap_packets *p);
 
 /* What a process is called. */
 void heap_packets_name(struct heap_packets *p, int32_t pid);
 
-/* Opens a packet for frames to be interned; heap_packets_stack() writes it, if there was anything new, and gives the
- * number of the call stack. */
-void heap_packets_open(struct heap_packets *p);
-uint64_t heap_packets_stack(struct heap_packets *p, const uint32_t *frames, size_t n);
-
 /* Why a dump is one. */
 enum heap_dump { HEAP_DUMP_NOW, HEAP_DUMP_DISCONNECTED, HEAP_DUMP_GUARDRAIL };
 
-/* What has changed of a process since its last dump. */
+/* What has changed of a process since its last dump, with the call stacks that were not told yet. */
 void heap_packets_dump(struct heap_packets *p, struct heap_peer *peer, enum heap_dump why);
 
 /* The process is sampled by another session. */

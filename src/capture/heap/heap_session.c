@@ -68,9 +68,8 @@ static enum taken take_sample(struct heap_session *s, struct heap_peer *p, const
     if (!perf_stack_collect(&s->sampler, process, &r, now_ms) && !last)
         return LATE;
     drop_own_frames(s, process);
-    heap_packets_open(&s->packets);
     size_t n = perf_stack_frames(&s->sampler, process, &r, true, now_ms);
-    uint64_t callstack = heap_packets_stack(&s->packets, s->sampler.frames, n);
+    uint64_t callstack = perf_intern_callstack(&s->sampler.packets.in, s->sampler.frames, n);
     p->profile.samples++;
     p->profile.errors += s->sampler.user.error != NULL;
     p->profile.unwind_ns += (uint64_t)(clock_now_ns(CLOCK_MONOTONIC) - begin);

@@ -307,6 +307,20 @@ static void stop(void *state)
     s->ended = true;
 }
 
+/* What was written so far may be overwritten: dumps from now on say all of it. */
+static void clear_incremental(void *state)
+{
+    struct heap_source *s = state;
+    heap_packets_begin(&s->session.packets);
+    for (size_t i = 0; i < s->hub->peers.n; i++) {
+        struct heap_peer *p = s->hub->peers.p[i];
+        if (p->user != &s->user)
+            continue;
+        heap_book_tell_anew(&p->profile.book);
+        heap_packets_name(&s->session.packets, p->pid);
+    }
+}
+
 /* Sums are written when a process ends and when the session does. */
 static uint64_t whole_until(void *state)
 {
@@ -317,10 +331,12 @@ static uint64_t whole_until(void *state)
 const struct data_source_type heap_data_source = {
     .name = "android.heapprofd",
     .config_field = DATA_SOURCE_CONFIG_HEAPPROFD_CONFIG,
+    .handles_incremental_clear = true,
     .setup = setup,
     .start = start,
     .tell_incomplete = tell_incomplete,
     .whole_until = whole_until,
+    .clear_incremental = clear_incremental,
     .stop = stop,
     .free = free_state,
 };

@@ -1,4 +1,5 @@
-/* Strings, mappings, frames and call stacks of a data source, each written once into the trace, under a number. */
+/* Strings, mappings, frames and call stacks of a data source: each has a number, and is told once, with the first call
+ * stack that refers to it. */
 #ifndef MERIDIAN_CAPTURE_PERF_PERF_INTERN_H
 #define MERIDIAN_CAPTURE_PERF_PERF_INTERN_H
 
@@ -19,20 +20,28 @@ struct perf_intern {
     struct strpool strings, mappings, frames;
     struct strpool nodes; /* of the tree of call stacks, from the outermost frame on: the node above, and the frame */
     VEC(uint8_t)
-    written; /* by the number of a string: in which lists it is */
+    told_strings; /* by number: the lists that it is in */
     VEC(uint8_t)
-    stacks;              /* by the number of a node: it was written as a call stack */
+    told_mappings, told_frames, told_nodes; /* by number: 1 */
+    VEC(uint32_t)
+    path;                /* of the call stack that is being told */
     uint64_t first_node; /* numbers of call stacks are never used again, though all was forgotten */
 };
 
-/* The messages go into `w`, where InternedData is open. */
-uint32_t perf_intern_string(struct perf_intern *in, struct pb_writer *w, enum perf_strings list, struct slice text);
-uint32_t perf_intern_mapping(struct perf_intern *in, struct pb_writer *w, const struct perf_mapping *m);
+/* Numbers. */
+uint32_t perf_intern_mapping(struct perf_intern *in, const struct perf_mapping *m);
 /* `kind`: Frame.Kind; 0: it goes without saying. */
-uint32_t perf_intern_frame(struct perf_intern *in, struct pb_writer *w, struct slice function, uint32_t mapping,
-                           uint64_t rel_pc, uint32_t kind);
+uint32_t perf_intern_frame(struct perf_intern *in, struct slice function, uint32_t mapping, uint64_t rel_pc,
+                           uint32_t kind);
 /* `frames`: the innermost first. */
-uint64_t perf_intern_callstack(struct perf_intern *in, struct pb_writer *w, const uint32_t *frames, size_t n);
+uint64_t perf_intern_callstack(struct perf_intern *in, const uint32_t *frames, size_t n);
+
+/* Tells of a call stack, and of what it refers to, unless that was told before. The messages go into `w`, where
+ * InternedData is open. */
+void perf_intern_tell(struct perf_intern *in, struct pb_writer *w, uint64_t callstack);
+
+/* All is told again, when it is referred to next; the numbers stay. */
+void perf_intern_tell_anew(struct perf_intern *in);
 
 bool perf_intern_failed(const struct perf_intern *in);
 

@@ -155,7 +155,8 @@ void perf_packets_stack(struct perf_packets *p, uint32_t cpu, const struct perf_
                         size_t n, uint32_t error)
 {
     struct pb_writer *w = &p->w;
-    uint64_t iid = perf_intern_callstack(&p->in, w, frames, n);
+    uint64_t iid = perf_intern_callstack(&p->in, frames, n);
+    perf_intern_tell(&p->in, w, iid);
     if (w->n == p->interned)
         w->n = p->before; /* nothing new */
     else

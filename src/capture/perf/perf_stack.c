@@ -232,8 +232,8 @@ static void push_kernel(struct stack *k, uint64_t address)
     struct perf_packets *o = &k->s->packets;
     struct perf_mapping kernel = {.path = slice_str("kernel")};
     struct slice function = perf_kernel_name(k->s->shared, address, name);
-    uint32_t mapping = perf_intern_mapping(&o->in, &o->w, &kernel);
-    push(k, perf_intern_frame(&o->in, &o->w, function, mapping, 0, 0));
+    uint32_t mapping = perf_intern_mapping(&o->in, &kernel);
+    push(k, perf_intern_frame(&o->in, function, mapping, 0, 0));
 }
 
 /* The kernel's part of a chain comes first, behind its marker. */
@@ -264,7 +264,7 @@ static uint32_t mapping_of(struct stack *k, struct perf_map *m)
                              .load_bias = elf ? elf->load_bias : 0};
     if (elf)
         x.build_id = slice_of(elf->build_id, elf->build_id_len);
-    m->mapping = perf_intern_mapping(&o->in, &o->w, &x);
+    m->mapping = perf_intern_mapping(&o->in, &x);
     m->generation = k->s->generation;
     m->load_bias = x.load_bias;
     return m->mapping;
@@ -275,13 +275,13 @@ static void push_user(struct stack *k, const struct unwind_frame *f)
     struct perf_packets *o = &k->s->packets;
     struct perf_map *m = map_of_frame(k, f);
     struct perf_mapping none = {0};
-    uint32_t mapping = m ? mapping_of(k, m) : perf_intern_mapping(&o->in, &o->w, &none);
+    uint32_t mapping = m ? mapping_of(k, m) : perf_intern_mapping(&o->in, &none);
     uint64_t rel_pc = m ? f->pc - m->start + m->offset + m->load_bias : f->pc;
     if (m && !f->exact)
         rel_pc -= rel_pc < PC_STEP ? 0 : PC_STEP;
     const struct perf_jit *jit = m ? jit_of(k, m, code_of(f)) : NULL;
     struct slice name = jit ? perf_jit_name(jit, code_of(f)) : slice_of(NULL, 0);
-    push(k, perf_intern_frame(&o->in, &o->w, name, mapping, rel_pc, name.len ? FRAME_KIND_JIT : 0));
+    push(k, perf_intern_frame(&o->in, name, mapping, rel_pc, name.len ? FRAME_KIND_JIT : 0));
 }
 
 /* The frame that says why the stack ends. */
@@ -289,8 +289,8 @@ static void push_error(struct stack *k, const char *name)
 {
     struct perf_packets *o = &k->s->packets;
     struct perf_mapping none = {0};
-    uint32_t mapping = perf_intern_mapping(&o->in, &o->w, &none);
-    push(k, perf_intern_frame(&o->in, &o->w, slice_str(name), mapping, 0, 0));
+    uint32_t mapping = perf_intern_mapping(&o->in, &none);
+    push(k, perf_intern_frame(&o->in, slice_str(name), mapping, 0, 0));
 }
 
 size_t perf_stack_frames(struct perf_sampler *s, struct perf_process *p, const struct perf_record *r, bool user,

@@ -23,6 +23,7 @@ struct heap_top {
     sites;
     struct u64map ended; /* pid → how many processes of that number have ended */
     struct u64map seen;  /* … and which were counted */
+    uint64_t sequence;   /* of the packet */
     uint64_t ending;     /* 1 + the pid of a process whose last dump is being read; 0: none */
     struct profile_heap_counts counts;
 };
@@ -33,12 +34,13 @@ static uint64_t process_of(const struct heap_top *t, uint64_t pid)
     return hash_combine(pid, ended ? *ended : 0);
 }
 
+/* The number of a call stack means the same for a sequence's whole life, though it is told anew now and then. */
 static void read_site(struct heap_top *t, uint64_t process, struct slice m)
 {
     uint64_t callstack = profile_number(m, PROFILE_PACKET_HEAP_SAMPLE_CALLSTACK_ID), stack;
     if (!profile_stacks_find(&t->stacks, callstack, &stack))
         return;
-    uint64_t *at = u64map_put(&t->site_of, hash_combine(hash_combine(t->stacks.sequence, process), callstack), NULL);
+    uint64_t *at = u64map_put(&t->site_of, hash_combine(hash_combine(t->sequence, process), callstack), NULL);
     if (at && !*at && vec_push(&t->sites, (struct site){0}))
         *at = t->sites.n;
     if (!at || !*at) {
@@ -91,8 +93,10 @@ static int read_packet(void *ctx, struct slice field)
     struct slice m;
     struct pb_field f;
     if (profile_stacks_packet(&t->stacks, field, &m) && profile_stacks_take_interned(&t->stacks, m) &&
-        pb_find(m, TRACE_PACKET_PROFILE_PACKET, &f))
+        pb_find(m, TRACE_PACKET_PROFILE_PACKET, &f)) {
+        t->sequence = profile_number(m, TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID);
         read_profile(t, pb_bytes(&f));
+    }
     return t->stacks.failed || t->stacks.strings.failed ? -MRD_ENOMEM : 0;
 }
 
