@@ -170,6 +170,25 @@ class Heap(Case):
         self.assertLess(time.monotonic() - begin, 15)
         silent.close()
 
+    def test_a_daemon_that_comes_late(self):
+        """Programs that run already find it with their allocations, children of theirs at once; they did not begin during the recording."""
+        early = subprocess.Popen([TRUTH, "paths"], env=self.library, stdout=subprocess.DEVNULL)
+        shell = subprocess.Popen(["sh", "-c", f"read x; {TRUTH} shares"], env=self.library, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.procs += [early, shell]
+        time.sleep(1.2)
+        self.start_traced()
+        daemon = self.start_heapprofd()
+        p, trace = self.start_recording(1024, "all: true block_client: true no_startup: true")
+        wait_for(lambda: any("memfd:meridian-heap" in os.readlink(f) for f in pathlib.Path(f"/proc/{daemon.pid}/fd").iterdir()) or
+                 "memfd:meridian-heap" in pathlib.Path(f"/proc/{early.pid}/maps").read_text(), what="the program")
+        time.sleep(0.5)
+        out = shell.communicate(b"\n", timeout=60)[0].decode()
+        self.stop_recording(p)
+        self.assertIn("keeps_all", truth_of(out))
+        self.assertEqual({int(r[0]) for r in self.query(trace, "select distinct pid from heap_profile_allocation join process using (upid)")},
+                         {early.pid})
+        self.assertGreater(self.sums(trace)["left"][0], 100000)
+
     def test_a_program_that_becomes_another(self):
         """What it had is gone with its memory; what it allocates from then on is under its number as well."""
         self.start_traced()
@@ -549,6 +568,7 @@ class Heap(Case):
             s = socket.socket(socket.AF_UNIX)
             s.connect(self.env["MERIDIAN_HEAP_SOCK_NAME"])
             held.append(s)
+        held[-1].recv(16)  # the daemon has looked at all of them: programs wait two seconds for it
         self.assertEqual(self.truth("shares")["keeps_all"][0], 12000000)
         fds = len(os.listdir(f"/proc/{daemon.pid}/fd"))
         self.assertLess(fds, 60)

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#define TICK_NS UINT64_C(10000000) /* how exactly the kernel says when a process began */
+
 enum { READ_MS = 10, BUSY_MS = 1, GUARD_MS = 1000, AT_ONCE_NS = 20000000, FILES_MS = 20 };
 
 /* What ends is read to its end, but for so long at most: another program waits, or the service. */
@@ -26,7 +28,8 @@ struct heap_source {
     uv_timer_t *tick, *dumps, *guard;
     size_t turn; /* whose ring is read first */
     uint64_t cpu_s_before;
-    bool starting, ended, left_out;
+    uint64_t began_ns; /* BOOTTIME */
+    bool ended, left_out;
 };
 
 static uint64_t now_ms(void)
@@ -48,11 +51,17 @@ static void say(struct heap_source *s, const char *text)
 
 /* ---- processes ---- */
 
+/* The process has begun during the recording; one that has not may come late all the same, when we came late. */
+static bool is_new(const struct heap_source *s, const struct heap_peer *p)
+{
+    return p->began + TICK_NS > s->began_ns;
+}
+
 static bool in_scope(struct heap_source *s, const struct heap_peer *p)
 {
     const struct heap_config *c = &s->session.config;
     struct perf_who who;
-    if (s->starting ? c->no_running : c->no_startup)
+    if (is_new(s, p) ? c->no_startup : c->no_running)
         return false;
     if (c->all)
         return true;
@@ -95,7 +104,7 @@ static void came(struct heap_user *u, struct heap_peer *p)
         return;
     }
     heap_book_close(&p->profile.book);
-    p->profile = (struct heap_profile){.from_startup = !s->starting, .start_ns = clock_now_ns(CLOCK_MONOTONIC_COARSE)};
+    p->profile = (struct heap_profile){.from_startup = is_new(s, p), .start_ns = clock_now_ns(CLOCK_MONOTONIC_COARSE)};
     attach(s, p);
 }
 
@@ -274,10 +283,9 @@ static int start(void *state, struct error *err)
         return error_set(err, -MRD_ENOMEM, "out of memory for android.heapprofd");
     heap_packets_begin(&s->session.packets);
     s->cpu_s_before = cpu_s();
-    s->starting = true;
+    s->began_ns = (uint64_t)clock_now_ns(CLOCK_BOOTTIME);
     for (size_t i = 0; i < s->hub->peers.n; i++)
         came(&s->user, s->hub->peers.p[i]);
-    s->starting = false;
     uv_timer_start(s->tick, on_tick, READ_MS, 0);
     if (c->dump_ms && !c->at_max)
         uv_timer_start(s->dumps, on_dump, c->dump_phase_ms ? c->dump_phase_ms : c->dump_ms, c->dump_ms);

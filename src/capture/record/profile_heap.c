@@ -46,8 +46,8 @@ int profile_heap_choose(struct record *r, const void *flag_values, struct error 
     if (!r->command && !r->shared)
         return error_set(
             err, -MRD_ENOTFOUND,
-            "no tracing service here has a heapprofd: run tracebox traced and tracebox heapprofd, and start "
-            "the programs then; or give the command to profile");
+            "no tracing service here has a heapprofd: run tracebox traced and tracebox heapprofd, for programs "
+            "that have loaded the library; or give the command to profile");
     int n = snprintf(text, sizeof text,
                      "data_sources { config { name: \"android.heapprofd\" heapprofd_config { "
                      "sampling_interval_bytes: %llu block_client: true all: %s",

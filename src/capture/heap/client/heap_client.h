@@ -38,17 +38,20 @@ struct heap_thread {
     uint32_t generation; /* for which the following was drawn */
     uint64_t interval;
     double log_keep;     /* ln(1 - 1/interval) */
-    int64_t left;        /* bytes to the next sample */
+    int64_t left;        /* bytes to the next sample; while there is no daemon, to the next look for one */
     uint64_t random;     /* 0: not seeded */
     uintptr_t low, high; /* its stack; 0: not looked up */
 };
 
-extern struct heap_state *heap_state; /* NULL: not begun, or nothing to do */
-extern bool heap_begun;               /* it will not be begun again */
+extern struct heap_state *_Atomic heap_state; /* NULL: not begun, or nobody listens */
+extern bool heap_begun;                       /* it will not be begun again */
 extern __thread struct heap_thread heap_thread __attribute__((tls_model("initial-exec")));
 
 /* heap_link.c: connects, when the environment says where; once. */
 void heap_begin(void);
+/* Nobody listened there, but this thread has allocated something since. Gives back what was allocated: so it is the
+ * last thing that an allocation calls, and no register need be kept for it. */
+void *heap_look(void *p);
 /* In the child of a fork, on its first allocation. */
 void heap_link_again(struct heap_state *s);
 /* Maps the ring that the daemon has sent; false: there is none. */
@@ -56,8 +59,8 @@ bool heap_map_ring(struct heap_state *s);
 /* The daemon has gone. */
 bool heap_is_orphan(const struct heap_state *s);
 
-/* heap_sample.c: an allocation that may be due. */
-void heap_sample(struct heap_state *s, void *p, size_t size, uint32_t generation);
+/* heap_sample.c: an allocation that may be due, which it gives back as heap_look() does. */
+void *heap_sample(struct heap_state *s, void *p, size_t size, uint32_t generation);
 
 /* heap_set.c: addresses that were sampled. */
 bool heap_set_add(struct heap_state *s, uintptr_t address); /* false: no room */
@@ -78,24 +81,27 @@ void heap_say_freed(struct heap_state *s, uintptr_t address);
 
 /* ---- what every allocation and every free passes ---- */
 
-static inline void heap_allocated(void *p, size_t size)
+/* Gives back `p`. */
+static inline void *heap_allocated(void *p, size_t size)
 {
-    struct heap_state *s = heap_state;
+    struct heap_state *s = atomic_load_explicit(&heap_state, memory_order_acquire);
     struct heap_thread *t = &heap_thread;
-    if (!s || !p)
-        return;
+    if (!s)
+        return (t->left -= (int64_t)size) < 0 ? heap_look(p) : p;
+    if (!p)
+        return p;
     const struct heap_control *c = atomic_load_explicit(&s->control, memory_order_acquire);
     if (!c) {
         if (atomic_load_explicit(&s->link, memory_order_relaxed) == HEAP_UNLINKED && !t->inside)
             heap_link_again(s);
-        return;
+        return p;
     }
     uint32_t generation = atomic_load_explicit(&c->generation, memory_order_acquire);
     if (!(generation & 1))
-        return;
+        return p;
     if (t->generation == generation && size < t->interval && (t->left -= (int64_t)size) > 0)
-        return;
-    heap_sample(s, p, size, generation);
+        return p;
+    return heap_sample(s, p, size, generation);
 }
 
 static inline bool heap_may_be_sampled(const struct heap_state *s, const void *p)

@@ -76,9 +76,7 @@ SHOWN void *malloc(size_t size)
 {
     if (!ready())
         return early_allocate(size);
-    void *p = next.malloc(size);
-    heap_allocated(p, size);
-    return p;
+    return heap_allocated(next.malloc(size), size);
 }
 
 SHOWN void *calloc(size_t n, size_t size)
@@ -86,23 +84,17 @@ SHOWN void *calloc(size_t n, size_t size)
     size_t all;
     if (!ready()) /* memory of before is zeros */
         return __builtin_mul_overflow(n, size, &all) ? NULL : early_allocate(all);
-    void *p = next.calloc(n, size);
-    heap_allocated(p, n * size);
-    return p;
+    return heap_allocated(next.calloc(n, size), n * size);
 }
 
 SHOWN void *aligned_alloc(size_t alignment, size_t size)
 {
-    void *p = ready() && next.aligned_alloc ? next.aligned_alloc(alignment, size) : NULL;
-    heap_allocated(p, size);
-    return p;
+    return heap_allocated(ready() && next.aligned_alloc ? next.aligned_alloc(alignment, size) : NULL, size);
 }
 
 SHOWN void *memalign(size_t alignment, size_t size)
 {
-    void *p = ready() && next.memalign ? next.memalign(alignment, size) : NULL;
-    heap_allocated(p, size);
-    return p;
+    return heap_allocated(ready() && next.memalign ? next.memalign(alignment, size) : NULL, size);
 }
 
 SHOWN int posix_memalign(void **at, size_t alignment, size_t size)
@@ -115,16 +107,12 @@ SHOWN int posix_memalign(void **at, size_t alignment, size_t size)
 
 SHOWN void *valloc(size_t size)
 {
-    void *p = ready() && next.valloc ? next.valloc(size) : NULL;
-    heap_allocated(p, size);
-    return p;
+    return heap_allocated(ready() && next.valloc ? next.valloc(size) : NULL, size);
 }
 
 SHOWN void *pvalloc(size_t size)
 {
-    void *p = ready() && next.pvalloc ? next.pvalloc(size) : NULL;
-    heap_allocated(p, size);
-    return p;
+    return heap_allocated(ready() && next.pvalloc ? next.pvalloc(size) : NULL, size);
 }
 
 /* ---- freeing ---- */
@@ -143,7 +131,7 @@ static void say_freed(struct heap_state *s, void *p)
 
 SHOWN void free(void *p)
 {
-    struct heap_state *s = heap_state;
+    struct heap_state *s = atomic_load_explicit(&heap_state, memory_order_acquire);
     if (!p || is_early(p) || (__builtin_expect(!heap_begun, 0) && !find()))
         return;
     if (heap_may_be_sampled(s, p))
@@ -182,9 +170,7 @@ SHOWN void *realloc(void *p, size_t size)
         return p ? NULL : early_allocate(size);
     struct heap_state *s = heap_state;
     bool sampled = p && heap_may_be_sampled(s, p) && s->ring && heap_set_has(s, (uintptr_t)p);
-    void *q = sampled ? move_sampled(s, p, size) : next.realloc(p, size);
-    heap_allocated(q, size);
-    return q;
+    return heap_allocated(sampled ? move_sampled(s, p, size) : next.realloc(p, size), size);
 }
 
 SHOWN void *reallocarray(void *p, size_t n, size_t size)

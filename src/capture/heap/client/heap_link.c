@@ -13,16 +13,22 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { ANSWER_MS = 2000, HIGH_FD = 900 };
+enum { LOOK_BYTES = 1 << 16, LOOK_FIRST_MS = 500, LOOK_MOST_MS = 8000 };
 
-struct heap_state *heap_state;
+struct heap_state *_Atomic heap_state;
 bool heap_begun;
 
 /* What is not in the mapping that a fork empties: a child unmaps what its parent had mapped. */
 static struct {
     _Atomic int begun;
+    _Atomic int looking;
+    _Atomic bool over; /* there is no use in looking again */
+    uint64_t look_after_ms;
+    _Atomic uint64_t look_ms; /* not before */
     struct sockaddr_un address;
     socklen_t address_len;
     uint8_t *data; /* of the last ring: twice its bytes */
@@ -69,7 +75,8 @@ static bool trusted(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && (peer.uid == 0 || peer.uid == geteuid());
 }
 
-static int connect_daemon(void)
+/* *absent: there is nobody yet. Whoever does not answer, or is not to be trusted, is not asked again. */
+static int connect_daemon(bool *absent)
 {
     struct timeval limit = {ANSWER_MS / 1000, ANSWER_MS % 1000 * 1000};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -77,7 +84,9 @@ static int connect_daemon(void)
         return -1;
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    if (connect(fd, (const struct sockaddr *)&own.address, own.address_len) != 0 || !trusted(fd)) {
+    bool there = connect(fd, (const struct sockaddr *)&own.address, own.address_len) == 0;
+    *absent = !there && (errno == ENOENT || errno == ECONNREFUSED);
+    if (!there || !trusted(fd)) {
         close(fd);
         return -1;
     }
@@ -200,13 +209,15 @@ static bool map_first(struct heap_state *s)
 
 /* ---- beginnings ---- */
 
-static void link_up(struct heap_state *s)
+static bool link_up(struct heap_state *s)
 {
-    s->socket = connect_daemon();
+    bool absent = false;
+    s->socket = connect_daemon(&absent);
     bool good = s->socket >= 0 && map_first(s);
     if (s->socket >= 0 && !good)
         close(s->socket);
     atomic_store(&s->link, good ? HEAP_LINKED : HEAP_GIVEN_UP);
+    return absent;
 }
 
 /* What the parent had is the parent's. Nobody else is here yet: a fork leaves one thread, and that one is not inside.
@@ -254,6 +265,51 @@ static void find_main_stack(void)
         heap_thread.high = (uintptr_t)environ;
 }
 
+static uint64_t now_ms(void)
+{
+    struct timespec t = {0};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Asks for the daemon, and says when to look again. */
+static void look(void)
+{
+    bool absent = false;
+    heap_thread.inside = true;
+    struct heap_state *s =
+        mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (s != MAP_FAILED && madvise(s, sizeof *s, MADV_WIPEONFORK) == 0) {
+        atomic_store(&s->link, HEAP_LINKING);
+        absent = link_up(s);
+        if (s->link == HEAP_LINKED)
+            atomic_store(&heap_state, s);
+    }
+    if (s != MAP_FAILED && heap_state != s)
+        munmap(s, sizeof *s);
+    own.look_after_ms = !own.look_after_ms                     ? LOOK_FIRST_MS
+                        : own.look_after_ms < LOOK_MOST_MS / 2 ? own.look_after_ms * 2
+                                                               : LOOK_MOST_MS;
+    own.look_ms = now_ms() + own.look_after_ms;
+    own.over = !absent;
+    heap_thread.inside = false;
+}
+
+void *heap_look(void *p)
+{
+    struct heap_thread *t = &heap_thread;
+    int nobody = 0, kept = errno;
+    t->left = own.over ? INT64_MAX : LOOK_BYTES;
+    if (!heap_begun || own.over || t->inside || now_ms() < own.look_ms ||
+        !atomic_compare_exchange_strong(&own.looking, &nobody, 1))
+        return p;
+    if (!heap_state)
+        look();
+    own.looking = 0;
+    errno = kept;
+    return p;
+}
+
 /* The first allocation of a program comes before constructors have run, and before the environment is there. */
 void heap_begin(void)
 {
@@ -261,20 +317,11 @@ void heap_begin(void)
     if (atomic_load_explicit(&own.begun, memory_order_relaxed) || !environ ||
         !atomic_compare_exchange_strong(&own.begun, &expected, 1))
         return;
-    heap_thread.inside = true;
-    struct heap_state *s = MAP_FAILED;
+    find_main_stack();
     if (find_address())
-        s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (s != MAP_FAILED && madvise(s, sizeof *s, MADV_WIPEONFORK) == 0) {
-        find_main_stack();
-        atomic_store(&s->link, HEAP_LINKING);
-        link_up(s);
-        if (s->link == HEAP_LINKED)
-            heap_state = s;
-    }
-    if (s != MAP_FAILED && !heap_state)
-        munmap(s, sizeof *s);
+        look();
+    else
+        own.over = true;
     heap_begun = true;
-    heap_thread.inside = false;
     errno = kept;
 }

@@ -151,17 +151,18 @@ static void take_sample(struct heap_state *s, struct heap_thread *t, void *p, ui
     }
 }
 
-void heap_sample(struct heap_state *s, void *p, size_t size, uint32_t generation)
+void *heap_sample(struct heap_state *s, void *p, size_t size, uint32_t generation)
 {
     struct heap_thread *t = &heap_thread;
     const struct heap_control *c = s->control;
     int kept = errno;
     if (t->inside || !c)
-        return;
+        return p;
     t->inside = true;
     uint64_t weight = weigh(t, c, size, generation);
     if (weight)
         take_sample(s, t, p, weight, generation);
     t->inside = false;
     errno = kept;
+    return p;
 }
