@@ -15,7 +15,7 @@ struct u64map_slot {
 
 struct u64map {
     struct u64map_slot *slots; /* capacity slots, a power of two */
-    uint8_t *used;             /* capacity flags */
+    uint8_t *used;             /* capacity flags: 0, or bits of the key's hash */
     size_t capacity;
     size_t n;
 };

@@ -11,8 +11,7 @@
 
 enum {
     PERF_MODES = 6,
-    PERF_KNOWN_FRAMES = 4096,
-    PERF_KNOWN_SITES = 4096,
+    PERF_KNOWN_FRAMES = 16384,
     PERF_KNOWN_STACKS = 1024,
     PERF_KNOWN_ADDRESSES = 256,
     PERF_KNOWN_COUNTERS = 256
@@ -84,11 +83,6 @@ struct perf_deferred {
     uint32_t next; /* with the same cookie and thread, index + 1; 0: last */
 };
 
-/* A callsite that was looked for: `site` + 1, 0: none yet. */
-struct perf_known_site {
-    uint32_t parent, frame, site;
-};
-
 /* A frame that was looked for. Stale when other files lie there since (`version`). */
 struct perf_known_frame {
     uint64_t ip;
@@ -132,7 +126,6 @@ struct perf_import {
     uint32_t first_session;                   /* row of profiler_session of the first attr */
     struct perf_spaces spaces;
     struct perf_known_frame known_frames[PERF_KNOWN_FRAMES]; /* by a hash of their address */
-    struct perf_known_site known_sites[PERF_KNOWN_SITES];    /* by a hash of parent and frame */
     struct perf_known_stack known_stacks[PERF_KNOWN_STACKS]; /* by a hash of the chain */
     struct perf_known_address known_addresses[PERF_KNOWN_ADDRESSES];
     VEC(struct perf_symbol)

@@ -61,15 +61,18 @@ static uint32_t symbol_mapping(struct perf_import *p, uint32_t symbol, struct st
     return s->mapping;
 }
 
+/* Code of the kernel lies where it does for all processes: its frames are known to all of them, but for those in no
+ * known file, which are in a mapping of the process. */
 static uint32_t frame(struct perf_import *p, uint32_t pid, uint32_t version, unsigned mode, uint64_t ip,
                       uint32_t *dummies)
 {
-    struct perf_known_frame *known = &p->known_frames[hash_combine(ip, pid) % PERF_KNOWN_FRAMES];
-    if (known->version == version && known->ip == ip && known->pid == pid && known->mode == mode) {
+    bool kernel = mode == MODE_KERNEL || mode == MODE_GUEST_KERNEL, shared = kernel && p->spaces.kernel.maps.n;
+    uint32_t owner = shared ? 0 : pid, since = shared ? p->spaces.kernel.version + 1 : version;
+    struct perf_known_frame *known = &p->known_frames[hash_combine(ip, owner) % PERF_KNOWN_FRAMES];
+    if (known->version == since && known->ip == ip && known->pid == owner && known->mode == mode) {
         *dummies += known->dummy;
         return known->frame;
     }
-    bool kernel = mode == MODE_KERNEL || mode == MODE_GUEST_KERNEL;
     const struct perf_space *space = kernel ? &p->spaces.kernel : perf_space_of(&p->spaces, pid);
     const struct perf_map *map = space ? perf_space_find(space, ip) : NULL;
     struct stack_profile_frame_row row = {.name = p->nothing, .symbol_set_id = COL_NULL};
@@ -77,27 +80,12 @@ static uint32_t frame(struct perf_import *p, uint32_t pid, uint32_t version, uns
     row.rel_pc = (int64_t)(ip + (uint64_t)(map ? map->pc_offset : 0));
     const char *function = kernel && map && !map->symbol ? perf_kernel_symbol(p, ip) : NULL;
     struct source_line source = {.function = function ? import_str(p->im, function) : 0, .line = COL_NULL};
-    *known = (struct perf_known_frame){.ip = ip,
-                                       .pid = pid,
-                                       .version = version,
-                                       .frame = stack_profile_frame(p->m, &row, function ? &source : NULL),
-                                       .mode = (uint8_t)mode,
-                                       .dummy = !map};
-    *dummies += known->dummy;
-    return known->frame;
-}
-
-/* Stacks begin alike: most callsites were there a moment ago. (Measured: half of the time of call stacks was spent in
- * the table that knows all of them.) */
-static uint32_t call(struct perf_import *p, uint32_t parent, uint32_t frame_row)
-{
-    uint64_t hash = hash_u64((uint64_t)parent << 32 | frame_row);
-    struct perf_known_site *known = &p->known_sites[hash % PERF_KNOWN_SITES];
-    if (!known->site || known->parent != parent || known->frame != frame_row) {
-        uint32_t site = stack_profile_callsite(p->m, parent, frame_row);
-        *known = (struct perf_known_site){parent, frame_row, site + 1};
-    }
-    return known->site - 1;
+    uint32_t row_number = stack_profile_frame(p->m, &row, function ? &source : NULL);
+    if (map || !shared)
+        *known = (struct perf_known_frame){
+            .ip = ip, .pid = owner, .version = since, .frame = row_number, .mode = (uint8_t)mode, .dummy = !map};
+    *dummies += !map;
+    return row_number;
 }
 
 enum { MAX_FRAMES = 1024 };
@@ -134,12 +122,14 @@ static void read_chain(const struct perf_import *p, struct slice bytes, unsigned
 /* Addresses of callers are where they go on: one less lies in the call. simpleperf has done that itself. */
 static uint32_t callsite_of(struct perf_import *p, const struct chain *chain, uint32_t pid, uint32_t *dummies)
 {
-    uint32_t site = CALLSITE_NONE, version = version_of(p, pid);
+    uint32_t site = CALLSITE_NONE, version = version_of(p, pid), frames[MAX_FRAMES];
     uint64_t back = !p->file.has_feature[PERF_FEATURE_SIMPLEPERF_META];
     for (size_t i = chain->n; i-- > 0;) {
         uint64_t ip = chain->at[i].ip;
-        site = call(p, site, frame(p, pid, version, chain->at[i].mode, i && ip ? ip - back : ip, dummies));
+        frames[i] = frame(p, pid, version, chain->at[i].mode, i && ip ? ip - back : ip, dummies);
     }
+    for (size_t i = chain->n; i-- > 0;)
+        site = stack_profile_callsite(p->m, site, frames[i]);
     return site;
 }
 
@@ -192,7 +182,7 @@ static uint32_t lone_callsite(struct perf_import *p, uint32_t pid, uint64_t ip, 
     struct perf_known_address *known = &p->known_addresses[(ip ^ ip >> 8 ^ pid) % PERF_KNOWN_ADDRESSES];
     uint32_t version = version_of(p, pid), dummies = 0;
     if (known->ip != ip || known->pid != pid || known->version != version || known->mode != mode) {
-        uint32_t site = call(p, CALLSITE_NONE, frame(p, pid, version, mode, ip, &dummies));
+        uint32_t site = stack_profile_callsite(p->m, CALLSITE_NONE, frame(p, pid, version, mode, ip, &dummies));
         *known = (struct perf_known_address){ip, pid, version, site, (uint8_t)mode, dummies != 0};
     }
     if (known->dummy)

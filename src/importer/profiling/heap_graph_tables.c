@@ -60,7 +60,11 @@ static void place(struct graph_build *b, uint64_t id, uint32_t told)
 {
     bool added = false;
     uint64_t *slot = u64map_put(&b->row_of, id, &added);
-    if (!slot || (added && !vec_push(&b->told, 0))) {
+    if (slot && added && !vec_push(&b->told, 0)) {
+        u64map_del(&b->row_of, id);
+        slot = NULL;
+    }
+    if (!slot) {
         b->s->m->im->failed = true;
         return;
     }

@@ -66,6 +66,7 @@ void profiling_machine_close(struct profiling_machine *s)
     u64map_free(&s->mappings);
     u64map_free(&s->frames);
     u64map_free(&s->callsites);
+    by_id_free(&s->callsite_links);
     u64map_free(&s->at_address.heads);
     vec_free(&s->at_address.links);
     vec_free(&s->frame_rows);

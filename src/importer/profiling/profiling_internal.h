@@ -2,6 +2,7 @@
 #ifndef MERIDIAN_IMPORTER_PROFILING_PROFILING_INTERNAL_H
 #define MERIDIAN_IMPORTER_PROFILING_PROFILING_INTERNAL_H
 
+#include "base/by_id.h"
 #include "importer/core/packet.h"
 #include "importer/profiling/profiling.h"
 #include "importer/profiling/samples.h"
@@ -47,12 +48,20 @@ struct perf_run {
     bool ended;
 };
 
+/* A callsite in the list of those that its parent has called. Numbers are rows + 1, 0: none. */
+struct callsite_links {
+    uint32_t frame, next;
+    uint32_t called; /* the newest of its own list */
+};
+
 struct profiling_machine {
     struct machine_ctx *m;
     struct arena arena; /* copies of bytes that do not stay */
 
     /* stack_profile.c: hash of a row's key -> row */
     struct u64map mappings, frames, callsites;
+    BY_ID(struct callsite_links)
+    callsite_links;              /* by row */
     struct row_lists at_address; /* hash of file, build id and rel_pc: frames, but for */
     VEC(uint32_t)
     frame_rows;             /* those that came since somebody asked */

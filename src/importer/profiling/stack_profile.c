@@ -106,13 +106,67 @@ uint32_t stack_profile_callsite(struct machine_ctx *m, uint32_t parent, uint32_t
     return stack_profile_callsite_from(m, parent, frame, 0);
 }
 
+/* Where a callsite is that was looked for. */
+struct callsite_place {
+    struct callsite_links *caller; /* whose list is to have it; NULL: the map has it */
+    uint64_t *row;                 /* in the map */
+    uint32_t known;                /* row + 1; 0: it is to be made */
+};
+
+/* No row has the numbers at the end, which are those of roots. */
+static uint64_t callsite_key(uint32_t parent, uint32_t frame, uint32_t first)
+{
+    return (uint64_t)(parent == CALLSITE_NONE ? CALLSITE_NONE - first : parent) << 32 | frame;
+}
+
+/* Most callsites call few others, and those that were made together lie together: a list of two is quicker than the
+ * map, which has the rest. (Measured: call stacks take 0.87 of the time.) */
+static struct callsite_place find_callsite(struct profiling_machine *s, uint32_t parent, uint32_t frame, uint32_t first)
+{
+    enum { LISTED = 2 };
+    bool added, root = parent == CALLSITE_NONE;
+    struct callsite_place place = {.caller = root ? NULL : by_id_make(&s->callsite_links, parent)};
+    uint32_t n = 0, at = place.caller ? place.caller->called : 0;
+    for (; at; n++) {
+        const struct callsite_links *links = by_id_find(&s->callsite_links, at - 1);
+        if (links->frame == frame) {
+            place.known = at;
+            return place;
+        }
+        at = links->next;
+    }
+    if (place.caller && n < LISTED)
+        return place;
+    place.caller = NULL;
+    place.row = u64map_put(&s->callsites, callsite_key(parent, frame, first), &added);
+    place.known = place.row && !added ? (uint32_t)*place.row + 1 : 0;
+    return place;
+}
+
 uint32_t stack_profile_callsite_from(struct machine_ctx *m, uint32_t parent, uint32_t frame, uint32_t first)
 {
     struct profiling_machine *s = m->profiling;
+    struct table *t = &m->st->t[T_stack_profile_callsite];
+    struct callsite_place place = find_callsite(s, parent, frame, first);
+    if (place.known)
+        return place.known - 1;
     bool root = parent == CALLSITE_NONE;
+    struct callsite_links *links = by_id_make(&s->callsite_links, t->n_rows);
     int64_t depth = root ? first : ROW_GET(m->st, stack_profile_callsite, depth, parent) + 1;
     int64_t words[] = {depth, root ? COL_NULL : (int64_t)parent, frame};
-    return row_intern(s, &s->callsites, &m->st->t[T_stack_profile_callsite], words, 3, 0, NULL);
+    uint32_t row = links && (place.caller || place.row) ? table_append(t, words) : UINT32_MAX;
+    if (row == UINT32_MAX) {
+        if (place.row)
+            u64map_del(&s->callsites, callsite_key(parent, frame, first));
+        m->im->failed = true;
+    } else if (place.row) {
+        *place.row = row;
+    } else {
+        links->frame = frame;
+        links->next = place.caller->called;
+        place.caller->called = row + 1;
+    }
+    return row;
 }
 
 uint32_t stack_profile_symbols(struct machine_ctx *m, const struct source_line *lines, size_t n)
