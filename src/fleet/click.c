@@ -206,6 +206,8 @@ static int request(struct link *l, const struct click_server *s, const char *sql
     l->patient = s->limits.patient;
     put_head(&head, s, sql, settings, n > 0);
     int rc = head.bad ? error_set(err, -MRD_ENOMEM, "out of memory") : link_open(l, s->url, err);
+    if (rc < 0 && !head.bad)
+        rc = error_prefix(err, "no ClickHouse server answers there (--server names another)");
     if (rc == 0)
         rc = link_request_pieces(l, click_string(&head), n ? data : &text, n ? n : 1, err);
     click_text_free(&head);

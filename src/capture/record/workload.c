@@ -33,7 +33,7 @@ static void run_command(char *const *argv, const char *const *env)
     for (; *env; env++)
         putenv((char *)(uintptr_t)*env);
     execvp(argv[0], argv);
-    fprintf(stderr, "record: %s: %s\n", argv[0], strerror(errno));
+    fprintf(stderr, "cannot run %s: %s\n", argv[0], strerror(errno));
     _exit(CANNOT_RUN);
 }
 
