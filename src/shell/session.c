@@ -274,7 +274,8 @@ static int load(struct shell *sh, const char *const *paths, size_t n, struct sym
     double mb = (double)tp_loaded_bytes(sh->tp) / 1e6, s = (double)sh->load_ns / 1e9;
     fprintf(stderr, "Trace loaded: %.2f MB in %.2fs (%.1f MB/s)\n", mb, s, s > 0 ? mb / s : 0);
     if (n && !tp_loaded_bytes(sh->tp))
-        fprintf(stderr, "%s: %s\n", paths[0], n > 1 ? "the files are empty" : "the file is empty: nothing was recorded");
+        fprintf(stderr, "%s: %s\n", paths[0],
+                n > 1 ? "the files are empty" : "the file is empty: nothing was recorded");
     if (!sh->no_health_report)
         session_report_health(sh->tp);
     return sources ? name_functions(sh, sources, err) : 0;

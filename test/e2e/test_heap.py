@@ -4,6 +4,7 @@ import mmap
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -240,6 +241,18 @@ class Heap(Case):
                         {k: v[:1] for k, v in sums.items()}, 512)
         self.assertLess(sums.get("keeps_none", (0,))[0], 10000)
 
+    def test_processes_that_are_too_many_are_told(self):
+        """Rings of all take 2 GiB at most, of which these want 512 MiB each."""
+        self.start_traced()
+        self.start_heapprofd()
+        p, trace = self.start_recording(4096, "all: true block_client: true shmem_size_bytes: 536870912")
+        running = [self.start_truth("stays") for _ in range(5)]
+        self.stop_recording(p)
+        self.assertEqual(self.query(trace, "select idx, value from stats where name = 'heapprofd_hit_guardrail' and value > 0"),
+                         [[str(running[-1].pid), "1"]])
+        self.assertEqual({int(r[0]) for r in self.query(trace, "select distinct pid from heap_profile_allocation join process using (upid)")},
+                         {r.pid for r in running[:-1]})
+
     # ---- buffers that begin anew ----
 
     def test_rings_that_wrap_have_what_their_last_dumps_refer_to(self):
@@ -460,8 +473,7 @@ class Heap(Case):
         if pid:
             return pid
         try:
-            s = socket.socket(socket.AF_UNIX)
-            s.connect(self.env["MERIDIAN_HEAP_SOCK_NAME"])
+            s = self.connect()
             data, fds, _, _ = socket.recv_fds(s, 64, 4)
             write(s, mmap.mmap(fds[1], os.fstat(fds[1]).st_size), struct.unpack("<IIQ", data)[2], fds)
             s.recv(1)  # until the test ends
@@ -558,6 +570,50 @@ class Heap(Case):
         self.assertEqual(broken & {"many", "talks", "cuts", "unfinished"}, set())
         self.check_sums({"keeps_all": (12000000, 12000000), "deep": (5000000, 5000000)}, self.sums(trace), 1024)
 
+    def connect(self):
+        s = socket.socket(socket.AF_UNIX)
+        s.connect(self.env["MERIDIAN_HEAP_SOCK_NAME"])
+        return s
+
+    def hang_up(self):
+        while True:
+            self.connect().close()
+
+    def hold(self):
+        """As many connections as it may have, held until the last one is answered."""
+        resource.setrlimit(resource.RLIMIT_NOFILE, (500, 500))
+        while True:
+            held = [self.connect() for _ in range(450)]
+            held[-1].recv(1)
+            for s in held:
+                s.close()
+
+    def test_who_connects_again_and_again_holds_nobody_up(self):
+        """A program waits for two seconds at most, and goes on without; who did not wait is told, once."""
+        self.start_traced()
+        daemon = self.start_heapprofd()
+        for flood in (self.hang_up, self.hold):
+            p, trace = self.start_recording(1024, name=flood.__name__)
+            pids = []
+            for _ in range(4):
+                pids.append(os.fork())
+                if not pids[-1]:
+                    try:
+                        flood()
+                    finally:
+                        os._exit(1)
+            time.sleep(0.5)
+            truth = self.truth("shares")
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+            self.stop_recording(p)
+            self.check_sums(truth, self.sums(trace), 1024)
+            missed = {int(r[0]) for r in self.query(trace, "select idx from stats where name = 'heapprofd_client_error' and value > 0")}
+            self.assertLessEqual(missed, set(pids))
+            self.assertLess(os.stat(trace).st_size, 1 << 20)
+        self.assertIsNone(daemon.poll())
+
     def test_one_user_does_not_take_all(self):
         """Connections of one process take each other's place."""
         self.start_traced()
@@ -565,9 +621,7 @@ class Heap(Case):
         p, trace = self.start_recording(1024)
         held = []
         for _ in range(300):
-            s = socket.socket(socket.AF_UNIX)
-            s.connect(self.env["MERIDIAN_HEAP_SOCK_NAME"])
-            held.append(s)
+            held.append(self.connect())
         held[-1].recv(16)  # the daemon has looked at all of them: programs wait two seconds for it
         self.assertEqual(self.truth("shares")["keeps_all"][0], 12000000)
         fds = len(os.listdir(f"/proc/{daemon.pid}/fd"))

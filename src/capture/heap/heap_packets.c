@@ -171,14 +171,14 @@ void heap_packets_dump(struct heap_packets *p, struct heap_peer *peer, enum heap
     } while (at < b->sites.n);
 }
 
-void heap_packets_rejected(struct heap_packets *p, int32_t pid)
+void heap_packets_refused(struct heap_packets *p, int32_t pid, uint32_t why)
 {
     struct pb_writer *w = open_packet(p, STATE_NEEDED);
     size_t packet = pb_begin(w, TRACE_PACKET_PROFILE_PACKET), dump = pb_begin(w, PROFILE_PACKET_PROCESS_DUMPS);
     pb_put_varint(w, PROFILE_PACKET_PROCESS_HEAP_SAMPLES_PID, (uint32_t)pid);
     pb_put_str(w, PROFILE_PACKET_PROCESS_HEAP_SAMPLES_HEAP_NAME, HEAP_NAME);
     pb_put_varint(w, PROFILE_PACKET_PROCESS_HEAP_SAMPLES_TIMESTAMP, (uint64_t)clock_now_ns(CLOCK_MONOTONIC_COARSE));
-    pb_put_varint(w, PROFILE_PACKET_PROCESS_HEAP_SAMPLES_REJECTED_CONCURRENT, 1);
+    pb_put_varint(w, why, 1); /* true; HIT_TIMEOUT */
     pb_end(w, dump);
     pb_put_varint(w, PROFILE_PACKET_INDEX, p->index++);
     pb_end(w, packet);

@@ -24,7 +24,7 @@ enum heap_dump { HEAP_DUMP_NOW, HEAP_DUMP_DISCONNECTED, HEAP_DUMP_GUARDRAIL };
 /* What has changed of a process since its last dump, with the call stacks that were not told yet. */
 void heap_packets_dump(struct heap_packets *p, struct heap_peer *peer, enum heap_dump why);
 
-/* The process is sampled by another session. */
-void heap_packets_rejected(struct heap_packets *p, int32_t pid);
+/* The process is not sampled; `why`: a flag of ProfilePacket.ProcessHeapSamples. */
+void heap_packets_refused(struct heap_packets *p, int32_t pid, uint32_t why);
 
 #endif

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { WATCH_MS = 100, ACCEPT_AT_ONCE = 64, EVERYBODY = 0666 };
+enum { WATCH_MS = 100, ACCEPT_AT_ONCE = 1024, CALLERS_MAX = 1024, GREET_AT_ONCE = 32, EVERYBODY = 0666 };
 
 /* ---- one process ---- */
 
@@ -178,6 +178,38 @@ static void welcome(struct heap_hub *h, struct heap_peer *p)
     send_first(p);
 }
 
+/* It did not wait. That costs next to nothing here, as anybody can connect and hang up in no time. */
+static bool has_hung_up(int fd)
+{
+    char c;
+    return recv(fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+static void miss(struct heap_hub *h, int32_t pid)
+{
+    struct heap_peer p = {.pid = pid};
+    int32_t *told = &h->missed[(uint32_t)pid % HEAP_MISSED];
+    if (*told == pid || (p.began = perf_process_began(pid)) == UINT64_MAX)
+        return;
+    *told = pid;
+    for (size_t i = 0; i < h->users.n; i++)
+        h->users.p[i]->missed(h->users.p[i], &p);
+}
+
+/* The last connection of a process is the one that counts: before it was another program. So nobody is many. */
+static void add_caller(struct heap_hub *h, int fd, const struct ucred *who)
+{
+    for (size_t i = 0; i < h->callers.n; i++)
+        if (h->callers.p[i].pid == who->pid) {
+            close(h->callers.p[i].socket);
+            h->callers.p[i].socket = fd;
+            h->callers.p[i].uid = who->uid;
+            return;
+        }
+    if (!vec_push(&h->callers, (struct heap_caller){fd, who->pid, who->uid}))
+        close(fd);
+}
+
 /* False: nobody is waiting. */
 static bool accept_one(struct heap_hub *h)
 {
@@ -186,29 +218,56 @@ static bool accept_one(struct heap_hub *h)
     int fd = accept4(h->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0)
         return false;
-    bool known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 && who.pid > 0 &&
-                 (geteuid() == 0 || who.uid == geteuid());
-    uint64_t began = known ? perf_process_began(who.pid) : UINT64_MAX;
-    struct heap_peer *p = began == UINT64_MAX ? NULL : mem_zalloc(sizeof *p);
-    if (!p) {
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 && who.pid > 0 &&
+        (geteuid() == 0 || who.uid == geteuid()))
+        add_caller(h, fd, &who);
+    else
         close(fd);
-        return true;
+    return true;
+}
+
+static void greet(struct heap_hub *h, const struct heap_caller *c)
+{
+    bool gone = has_hung_up(c->socket);
+    uint64_t began = gone ? UINT64_MAX : perf_process_began(c->pid);
+    struct heap_peer *p = began == UINT64_MAX ? NULL : mem_zalloc(sizeof *p);
+    if (gone)
+        miss(h, c->pid);
+    if (!p) {
+        close(c->socket);
+        return;
     }
-    p->socket = fd;
+    p->socket = c->socket;
     p->first[0] = p->first[1] = -1;
-    p->pid = who.pid;
-    p->uid = who.uid;
+    p->pid = c->pid;
+    p->uid = c->uid;
     p->began = began;
     welcome(h, p);
-    return true;
+}
+
+static void on_watch(uv_timer_t *timer);
+
+/* Some of those who wait; the others when rings have been read. */
+static void greet_some(struct heap_hub *h)
+{
+    size_t n = h->callers.n < GREET_AT_ONCE ? h->callers.n : GREET_AT_ONCE;
+    for (size_t i = 0; i < n; i++)
+        greet(h, &h->callers.p[i]);
+    h->callers.n -= n;
+    if (!h->callers.n)
+        return;
+    memmove(h->callers.p, h->callers.p + n, h->callers.n * sizeof *h->callers.p);
+    uv_timer_start(h->watch, on_watch, 0, WATCH_MS);
 }
 
 static void on_accept(uv_poll_t *poll, int status, int events)
 {
+    struct heap_hub *h = poll->data;
     (void)status;
     (void)events;
-    for (int i = 0; i < ACCEPT_AT_ONCE && accept_one(poll->data); i++)
+    for (int i = 0; i < ACCEPT_AT_ONCE && h->callers.n < CALLERS_MAX && accept_one(h); i++)
         continue;
+    greet_some(h);
 }
 
 /* ---- going ---- */
@@ -253,6 +312,7 @@ void heap_hub_look(struct heap_hub *h)
 static void on_watch(uv_timer_t *timer)
 {
     heap_hub_look(timer->data);
+    greet_some(timer->data);
 }
 
 /* ---- life ---- */
@@ -307,6 +367,9 @@ void heap_hub_close(struct heap_hub *h)
 {
     while (h->peers.n)
         free_peer(h, h->peers.p[--h->peers.n]);
+    for (size_t i = 0; i < h->callers.n; i++)
+        close(h->callers.p[i].socket);
+    vec_free(&h->callers);
     vec_free(&h->peers);
     vec_free(&h->users);
     if (h->listening >= 0)

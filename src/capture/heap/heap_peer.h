@@ -50,7 +50,18 @@ struct heap_user {
     /* The process has ended, or is another program from now on (`next`, which came() has not seen): what it has written
      * is still there. */
     void (*left)(struct heap_user *u, struct heap_peer *p, struct heap_peer *next);
+    /* The process has waited for us, and gone on without: only its number and its beginning are known. */
+    void (*missed)(struct heap_user *u, const struct heap_peer *p);
 };
+
+/* A connection that was accepted, and has not been looked at. */
+struct heap_caller {
+    int socket;
+    int32_t pid;
+    uint32_t uid;
+};
+
+enum { HEAP_MISSED = 64 };
 
 struct heap_hub {
     int listening;
@@ -61,8 +72,10 @@ struct heap_hub {
     peers;
     VEC(struct heap_user *)
     users;
-    uint64_t ring_bytes; /* of all peers */
-    bool said_full;
+    VEC(struct heap_caller)
+    callers;                     /* one of each process */
+    uint64_t ring_bytes;         /* of all peers */
+    int32_t missed[HEAP_MISSED]; /* processes that were told to be missed, by the last digits of their numbers */
 };
 
 /* Listens on a socket (NULL: that of the environment, or the usual one) for processes: those of all users when we are

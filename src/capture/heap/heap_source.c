@@ -88,6 +88,7 @@ static bool attach(struct heap_source *s, struct heap_peer *p)
         if (!s->left_out)
             say(s, err.text);
         s->left_out = true;
+        heap_packets_refused(&s->session.packets, p->pid, PROFILE_PACKET_PROCESS_HEAP_SAMPLES_HIT_GUARDRAIL);
         return false;
     }
     p->user = &s->user;
@@ -100,12 +101,19 @@ static void came(struct heap_user *u, struct heap_peer *p)
     if (p->user == u || s->ended || !in_scope(s, p))
         return;
     if (p->user) {
-        heap_packets_rejected(&s->session.packets, p->pid);
+        heap_packets_refused(&s->session.packets, p->pid, PROFILE_PACKET_PROCESS_HEAP_SAMPLES_REJECTED_CONCURRENT);
         return;
     }
     heap_book_close(&p->profile.book);
     p->profile = (struct heap_profile){.from_startup = is_new(s, p), .start_ns = clock_now_ns(CLOCK_MONOTONIC_COARSE)};
     attach(s, p);
+}
+
+static void missed(struct heap_user *u, const struct heap_peer *p)
+{
+    struct heap_source *s = (struct heap_source *)u;
+    if (!s->ended && in_scope(s, p))
+        heap_packets_refused(&s->session.packets, p->pid, PROFILE_PACKET_PROCESS_HEAP_SAMPLES_CLIENT_ERROR);
 }
 
 /* Everything that is there, as long as that takes no longer than it may. */
@@ -259,7 +267,7 @@ static int setup(const struct probes_host *host, const struct data_source_config
     struct heap_source *s = mem_zalloc(sizeof *s);
     if (!s)
         return error_set(err, -MRD_ENOMEM, "out of memory for android.heapprofd");
-    s->user = (struct heap_user){came, left};
+    s->user = (struct heap_user){came, left, missed};
     s->host = host;
     s->hub = host->heap;
     heap_session_init(&s->session, host->perf, sink);

@@ -39,10 +39,10 @@ static void put_scope(struct pb_writer *w, const struct text_list *pids, const s
     }
     for (size_t i = 0; i < cgroups->n; i++) {
         put_text(w, " target_cgroup: \"");
-        for (const char *c = cgroups->p[i]; *c; c++) { /* systemd has backslashes in names of units */
-            if (*c == '"' || *c == '\\')
-                put_text(w, "\\");
-            pb_put_raw(w, c, 1);
+        for (const char *c = cgroups->p[i]; *c; c++) { /* any byte, as a number: systemd has backslashes in its names */
+            char text[8];
+            int n = snprintf(text, sizeof text, "\\%03o", (unsigned char)*c);
+            pb_put_raw(w, text, (size_t)n);
         }
         put_text(w, "\"");
     }

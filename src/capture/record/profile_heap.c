@@ -17,7 +17,7 @@ static uint64_t parse_interval(const char *text)
     } units[] = {{"", 0}, {"k", 10}, {"kb", 10}, {"m", 20}, {"mb", 20}};
     char *end;
     unsigned long long n = strtoull(text, &end, 10);
-    for (size_t i = 0; end != text && *text != '-' && i < sizeof units / sizeof *units; i++)
+    for (size_t i = 0; *text >= '0' && *text <= '9' && i < sizeof units / sizeof *units; i++)
         if (strcmp(end, units[i].name) == 0 && n <= (unsigned long long)MAX_INTERVAL >> units[i].shift)
             return n << units[i].shift;
     return 0;
@@ -79,7 +79,10 @@ bool profile_heap_show(const struct record *r, const struct profile_flags *f)
         "profile: %s of %s were not freed; %llu samples of %u process%s, one each %llu bytes in the mean; %llu lost\n",
         kept, allocated, (unsigned long long)n.samples, n.processes, n.processes == 1 ? "" : "es",
         (unsigned long long)n.interval, (unsigned long long)n.lost);
-    if (!n.processes)
+    if (n.left_out)
+        fprintf(stderr, "profile: %u process%s left out: heapprofd has memory for so many at once\n", n.left_out,
+                n.left_out == 1 ? " was" : "es were");
+    else if (!n.processes)
         fprintf(stderr, "profile: no process has loaded the library: programs that are linked statically or run with "
                         "other rights (sudo) do not, nor do those that have an allocator of their own\n");
     fprintf(stderr, "profile: the trace is in %s: tp_shell --symbols auto %s\n", r->perfetto.out, r->perfetto.out);

@@ -59,6 +59,10 @@ static void read_dump(struct heap_top *t, struct slice m)
     uint64_t interval = profile_number(m, PROFILE_PACKET_PROCESS_HEAP_SAMPLES_SAMPLING_INTERVAL_BYTES);
     struct pb_field f;
     bool added = false;
+    if (!interval) {
+        t->counts.left_out++;
+        return;
+    }
     t->stacks.failed |= !u64map_put(&t->seen, process, &added);
     t->counts.processes += added;
     if (interval > t->counts.interval)

@@ -13,6 +13,7 @@ struct profile_heap_counts {
     uint64_t samples, lost;
     uint64_t interval; /* the largest */
     unsigned processes;
+    unsigned left_out; /* processes that were not sampled */
 };
 
 /* Reads the trace and writes up to `rows` functions, those that keep most first. `callers`: also what each has asked
