@@ -68,6 +68,13 @@ static const struct rule rules[] = {
      "SELECT path, file_name, module_debugid FROM profiler_smaps UNION ALL SELECT irq_id, name, name IS NULL FROM "
      "_linux_interrupt_mapping",
      "p,-,-;-,,id;5,eth,0;6,-,1;7,,0"},
+    {"open files: likewise", PROCESSES "1{8:10 10:1 9{1{1:100 15{1:3 2'/x'} 15{1:4} 15{1:5 2''}}}}",
+     "SELECT fd, path, path IS NULL FROM filedescriptor", "3,/x,0;4,-,1;5,,0"},
+    {"mappings of memory that are told in columns: what columns do not tell is NULL",
+     CLOCKS PROCESSES "1{8:77 10:1 68{1:100 3{1'' 1'/a' 2'\x01'}}}",
+     "SELECT path, aggregate_count, file_name IS NULL, module_debugid IS NULL, module_debug_path IS NULL FROM "
+     "profiler_smaps",
+     "/a,1,1,1,1"},
     {"classes: likewise",
      CLOCKS PROCESSES "1{8:2000 10:2 13:1 56{1:100 9{1:1 4:10} 9{1:2 3'' 4:10} 2{1:1 2:1} 2{1:2 2:2}}}",
      "SELECT name, name IS NULL FROM heap_graph_class", "-,1;,0"},

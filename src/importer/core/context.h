@@ -179,9 +179,10 @@ static inline strid import_str(struct importer *im, const char *text)
 {
     return strpool_intern_str(&im->st->strings, text);
 }
+/* The string of a field's bytes; NULL (0) for a field that is absent, which is not the empty text. */
 static inline strid import_slice(struct importer *im, struct slice s)
 {
-    return strpool_intern(&im->st->strings, s.p, s.len);
+    return s.p ? strpool_intern(&im->st->strings, s.p, s.len) : 0;
 }
 
 #endif
