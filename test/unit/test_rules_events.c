@@ -15,6 +15,11 @@
 #define EARLIER "1{8:1 10:1 13:1 44{1:5 2:6}}"
 
 static const struct rule rules[] = {
+    {"further counters: too few tracks for the values, and too many of both",
+     "1{8:1 10:1 13:1 60{1:6 2'c' 8{}}} 1{8:2 10:1 11{9:3 31:6 12:5 12:6}} 1{8:3 10:1 11{9:3 31:6 31:6 31:6 31:6 31:6 "
+     "31:6 31:6 31:6 31:6 12:1 12:2 12:3 12:4 12:5 12:6 12:7 12:8 12:9}}",
+     "SELECT name, value FROM stats WHERE name GLOB 'track_event_extra_counter_*' AND value ORDER BY name",
+     "track_event_extra_counter_exceeds_max,1;track_event_extra_counter_track_uuid_mismatch,1"},
     {"each sequence adds up a counter's deltas by itself",
      "1{8:1 10:1 13:1 60{1:5 2'c' 8{5:1}}} 1{8:1 10:2 13:1 60{1:5 2'c' 8{5:1}}} "
      "1{8:10 10:1 11{9:4 11:5 30:3}} 1{8:11 10:2 11{9:4 11:5 30:10}} "

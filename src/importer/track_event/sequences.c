@@ -106,7 +106,8 @@ void track_event_add_uuids(const struct pb_field *f, uint64_t *uuids, uint32_t *
     uint64_t v = f->u;
     while (f->wire != PB_BYTES || pb_next_packed(&packed, &v)) {
         if (*n < MAX_EXTRA_COUNTERS)
-            uuids[(*n)++] = v;
+            uuids[*n] = v;
+        *n += *n < UINT32_MAX;
         if (f->wire != PB_BYTES)
             break;
     }

@@ -15,7 +15,7 @@ struct first_look {
     uint32_t n_extra_uuids, n_extra_real_uuids;
     uint32_t has; /* bits of fields below 32 */
     bool has_real, has_extra, has_extra_real, has_extra_real_uuids;
-    uint64_t extra_uuids[MAX_EXTRA_COUNTERS], extra_real_uuids[MAX_EXTRA_COUNTERS]; /* so many are set as n_… says */
+    uint64_t extra_uuids[MAX_EXTRA_COUNTERS], extra_real_uuids[MAX_EXTRA_COUNTERS]; /* of so many as n_… says */
 };
 
 static void count(struct packet *p, enum stat_key stat)
@@ -169,7 +169,8 @@ static bool absolute_value(struct packet *p, struct track_event_track *k, double
     return true;
 }
 
-/* One of the values of an event's further counters. */
+/* One of the values of an event's further counters. Each that was added had an index: this one's is below
+ * MAX_EXTRA_COUNTERS where the event has room. */
 static bool add_extra(struct packet *p, struct track_event_extra *e, const uint64_t *uuids, uint32_t n_uuids,
                       uint32_t index, double value)
 {

@@ -145,7 +145,8 @@ struct track_event_machine {
 };
 
 /* --- sequences.c --- */
-/* Adds the numbers of a field, packed or single, to MAX_EXTRA_COUNTERS of which *n are set; more are left out. */
+/* Adds the numbers of a field, packed or single, to the *n that were told before: all are counted, the first
+ * MAX_EXTRA_COUNTERS kept. */
 void track_event_add_uuids(const struct pb_field *f, uint64_t *uuids, uint32_t *n);
 bool track_event_has_sequence(const struct packet *p); /* it names its sequence */
 struct track_event_generation *track_event_generation(struct track_event_machine *t,
