@@ -106,7 +106,7 @@ PREFIX ?= /usr/local
 install: release
 	@$(CMAKE) --install build/release --prefix $(PREFIX)
 
-# Packages for Debian and Ubuntu, in build/release (needs dpkg-dev).
+# Packages for Debian and Ubuntu, in build/release (needs dpkg-dev and file).
 deb: release
 	@cd build/release && cpack -G DEB
 

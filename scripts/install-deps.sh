@@ -7,7 +7,7 @@ packages="gcc libc6-dev make cmake ninja-build pkg-config python3
 zlib1g-dev libzstd-dev libsqlite3-dev libuv1-dev libprotobuf-c-dev protobuf-c-compiler libedit-dev libarchive-dev libexpat1-dev libwslay-dev nettle-dev liblzma-dev libdw-dev libdebuginfod-dev libiberty-dev
 libssl-dev check"
 if [ "${1:-}" = --tests ]; then
-    packages="$packages dpkg-dev iproute2 openssh-client openssh-server tmux python3-markdown chromium babeltrace babeltrace2 libdw-dev"
+    packages="$packages dpkg-dev file iproute2 openssh-client openssh-server tmux python3-markdown chromium babeltrace babeltrace2 libdw-dev"
     if [ "$(uname -m)" = x86_64 ]; then
         packages="$packages qemu-system-x86 busybox-static cpio xz-utils"
     fi

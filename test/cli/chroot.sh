@@ -3,8 +3,8 @@
 # look are typed as they stand, the packages are removed: nothing is left. chroot.sh SOURCE_DIR BUILD_DIR CACHE_DIR
 set -eu
 source=$1 build=$2 cache=$3
-if [ "$(id -u)" != 0 ] || ! command -v dpkg-shlibdeps >/dev/null || ! unshare -m true 2>/dev/null; then
-    echo "skipped: needs root, dpkg-dev and mount namespaces"
+if [ "$(id -u)" != 0 ] || ! command -v dpkg-shlibdeps >/dev/null || ! command -v file >/dev/null || ! unshare -m true 2>/dev/null; then
+    echo "skipped: needs root, dpkg-dev, file and mount namespaces"
     exit 77
 fi
 if [ -z "${CHROOT_NAMESPACE:-}" ]; then # what is mounted goes with us

@@ -3,8 +3,8 @@
 # packages.sh SOURCE_DIR BUILD_DIR
 set -eu
 source=$1 build=$2
-if ! command -v dpkg-shlibdeps >/dev/null || [ "$(id -u)" != 0 ]; then
-    echo "skipped: needs dpkg-dev and root"
+if ! command -v dpkg-shlibdeps >/dev/null || ! command -v file >/dev/null || [ "$(id -u)" != 0 ]; then
+    echo "skipped: needs dpkg-dev, file and root"
     exit 77
 fi
 dir=$(mktemp -d)
