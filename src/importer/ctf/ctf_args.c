@@ -230,21 +230,24 @@ argset ctf_keep_args(struct importer *im, struct ctf_sharing *s, unsigned kind, 
     return set;
 }
 
+/* Those of events whose bytes mean something else elsewhere. */
+static argset args_of_items(struct args *a, const struct ctf_event_class *class, const ctf_items *fields)
+{
+    struct arg_list list = {0};
+    ctf_items_to_args(a, fields, &list);
+    push_class_args(a, class, &list);
+    argset set = args_intern(a, list.p, list.n);
+    arg_list_free(&list);
+    return set;
+}
+
 argset ctf_args(struct importer *im, struct ctf_class_use *use, struct slice payload, const ctf_items *fields)
 {
-    struct args *a = &im->st->args;
     const struct ctf_event_class *class = use->class;
     if (!fields->n && !payload.len && !class->log_level && !class->emf_uri)
         return ARGSET_NONE;
-    if (!use->on_demand || !payload.p) {
-        struct arg_list list = {0};
-        ctf_items_to_args(a, fields, &list);
-        push_class_args(a, class, &list);
-        argset set = args_intern(a, list.p, list.n);
-        arg_list_free(&list);
-        return set;
-    }
-    return ctf_keep_args(im, &use->sharing, CTF_ARGS_KIND, use->id, payload, true);
+    return use->on_demand && payload.p ? ctf_keep_args(im, &use->sharing, CTF_ARGS_KIND, use->id, payload, true)
+                                       : args_of_items(&im->st->args, class, fields);
 }
 
 void ctf_decode_args(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out)

@@ -58,15 +58,13 @@ static inline uint64_t bits_at(const struct ctf_reader *r, const struct ctf_head
     return ctf_bits(r->packet, r->pos, s->bits, s->big_endian);
 }
 
-static unsigned read_part(const struct ctf_header_part *p, struct ctf_reader *r, struct ctf_header_value *values)
+static inline bool read_part(const struct ctf_header_part *p, struct ctf_reader *r, struct ctf_header_said *said)
 {
-    for (uint32_t i = 0; i < p->n; i++) {
-        const struct ctf_header_step *s = &p->steps[i];
+    for (const struct ctf_header_step *s = p->steps, *end = s + p->n; s < end; s++) {
         uint64_t pos = (r->pos + s->align - 1) & ~(uint64_t)(s->align - 1);
-        if (pos > r->end || r->end - pos < s->bits) {
-            r->bad = true;
-            return 0;
-        }
+        r->bad = pos > r->end || r->end - pos < s->bits;
+        if (__builtin_expect(r->bad, 0))
+            return false;
         r->pos = pos;
         uint64_t v = bits_at(r, s);
         if (s->is_signed)
@@ -74,22 +72,25 @@ static unsigned read_part(const struct ctf_header_part *p, struct ctf_reader *r,
         r->pos += s->bits;
         if (s->slot != CTF_NO_SLOT)
             r->slots[s->slot] = (int64_t)v;
-        values[i] = (struct ctf_header_value){s, v};
+        if (s->role == CTF_ROLE_EVENT_ID) {
+            said->id = v;
+        } else if (s->role == CTF_ROLE_CLOCK) {
+            said->readings[said->n_readings].step = s;
+            said->readings[said->n_readings++].value = v;
+        }
     }
-    return p->n;
+    return true;
 }
 
-unsigned ctf_header_read(const struct ctf_header *h, struct ctf_reader *r,
-                         struct ctf_header_value values[CTF_HEADER_VALUES])
+bool ctf_header_read(const struct ctf_header *h, struct ctf_reader *r, struct ctf_header_said *said)
 {
-    unsigned n = read_part(&h->first, r, values);
-    if (!h->variant || r->bad)
-        return r->bad ? 0 : n;
+    said->id = 0;
+    said->n_readings = 0;
+    if (!read_part(&h->first, r, said))
+        return false;
+    if (!h->variant)
+        return true;
     const struct ctf_choice *c = ctf_choice_of(r, h->variant);
-    if (!c || c->option >= h->variant->compound.n) {
-        r->bad = true;
-        return 0;
-    }
-    n += read_part(&h->options[c->option], r, values + n);
-    return r->bad ? 0 : n;
+    r->bad = !c || c->option >= h->variant->compound.n;
+    return !r->bad && read_part(&h->options[c->option], r, said);
 }

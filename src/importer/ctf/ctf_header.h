@@ -34,15 +34,17 @@ struct ctf_header {
 /* Looks whether headers of this type have such a shape. */
 void ctf_header_compile(struct ctf_header *h, const struct ctf_type *type);
 
-/* An integer that was read, and for what. */
-struct ctf_header_value {
-    const struct ctf_header_step *step;
-    uint64_t value;
+/* What a header says: the last id, and the readings of clocks in their order. */
+struct ctf_header_said {
+    uint64_t id; /* 0 without one */
+    unsigned n_readings;
+    struct {
+        const struct ctf_header_step *step;
+        uint64_t value;
+    } readings[2 * CTF_HEADER_STEPS];
 };
 
-/* The values of a usable header in their order; how many, 0 when r->bad. */
-enum { CTF_HEADER_VALUES = 2 * CTF_HEADER_STEPS };
-unsigned ctf_header_read(const struct ctf_header *h, struct ctf_reader *r,
-                         struct ctf_header_value values[CTF_HEADER_VALUES]);
+/* Reads a usable header; false when r->bad. */
+bool ctf_header_read(const struct ctf_header *h, struct ctf_reader *r, struct ctf_header_said *said);
 
 #endif

@@ -175,21 +175,19 @@ static bool open_packet(struct ctf_stream *s)
 }
 
 /* The same for a header of integers only. */
-static void read_integers(struct ctf_stream *s, uint64_t *id)
+static bool read_integers(struct ctf_stream *s, uint64_t *id)
 {
-    struct ctf_header_value values[CTF_HEADER_VALUES];
-    unsigned n = ctf_header_read(&s->header, &s->r, values);
-    *id = 0;
-    for (unsigned i = 0; i < n; i++) {
-        const struct ctf_header_step *step = values[i].step;
-        if (step->role == CTF_ROLE_EVENT_ID)
-            *id = values[i].value;
-        if (step->role != CTF_ROLE_CLOCK)
-            continue;
+    struct ctf_header_said said;
+    if (!ctf_header_read(&s->header, &s->r, &said))
+        return false;
+    *id = said.id;
+    for (unsigned i = 0; i < said.n_readings; i++) {
+        const struct ctf_header_step *step = said.readings[i].step;
         if (step->clock >= 0)
             s->clock = &s->m->clocks.p[step->clock];
-        advance(s, values[i].value, step->bits);
+        advance(s, said.readings[i].value, step->bits);
     }
+    return true;
 }
 
 /* The event header: the last id counts (the extended form follows the compact one), the last integer that maps a
@@ -198,10 +196,8 @@ static bool read_header(struct ctf_stream *s, uint64_t *id)
 {
     if (__builtin_expect(s->header.type != s->class->event_header, 0))
         ctf_header_compile(&s->header, s->class->event_header);
-    if (__builtin_expect(s->header.usable, 1)) {
-        read_integers(s, id);
-        return !s->r.bad;
-    }
+    if (__builtin_expect(s->header.usable, 1))
+        return read_integers(s, id);
     vec_clear(&s->scratch);
     ctf_read(&s->r, s->class->event_header, &s->scratch);
     *id = 0;

@@ -95,15 +95,6 @@ static void read_rest(const struct perf_attr *a, struct dat_cursor *c, struct pe
         s->cgroup = dat_u64(c);
 }
 
-bool perf_sample_time(const struct perf_file *f, const struct perf_attr *a, const struct perf_record *r, uint64_t *time)
-{
-    const struct perf_layout *l = &a->layout;
-    if (r->bytes.len < l->sample.size || !l->sample.time)
-        return false;
-    *time = perf_load64(f, r->bytes.p + l->sample.time);
-    return true;
-}
-
 /* The parts of other lengths. */
 static inline bool read_more(const struct perf_file *f, const struct perf_attr *a, const struct perf_record *r,
                              struct perf_sample_record *s)
@@ -174,35 +165,11 @@ void perf_trailer_read(const struct perf_file *f, const struct perf_attr *a, con
         w->cpu = perf_load32(f, end - l->trailer.cpu);
 }
 
-/* Where a record keeps the id of its event: all attrs agree on it. */
-static bool id_of(const struct perf_file *f, const struct perf_record *r, uint64_t *id)
+const struct perf_attr *perf_attr_by_id(struct perf_file *f, uint64_t id)
 {
-    const struct perf_layout *l = &f->attrs.p->layout;
-    bool sample = r->type == PERF_RECORD_SAMPLE;
-    size_t n = r->bytes.len, at = sample ? l->sample.id : l->trailer.id && l->trailer.id <= n ? n - l->trailer.id : 0;
-    if (at < HEADER || n < WORD || at > n - WORD)
-        return false;
-    *id = perf_load64(f, r->bytes.p + at);
-    return true;
-}
-
-const struct perf_attr *perf_attr_of(struct perf_file *f, const struct perf_record *r)
-{
-    uint64_t id;
-    if (!f->attrs.n)
-        return NULL;
-    if (f->attrs.n == 1)
-        return f->attrs.p;
-    if (r->type != PERF_RECORD_SAMPLE && !perf_flag(f->attrs.p, PERF_FLAG_SAMPLE_ID_ALL))
-        return f->attrs.p;
-    if (!id_of(f, r, &id))
-        return NULL;
-    size_t slot = id % PERF_KNOWN_IDS;
-    if (f->known_ids[slot].attr && f->known_ids[slot].id == id)
-        return f->known_ids[slot].attr;
     const uint64_t *attr = u64map_get(&f->ids, id);
     if (!attr)
         return id == 0 ? f->attrs.p : NULL; /* perf made the record before recording began */
-    f->known_ids[slot].id = id;
-    return f->known_ids[slot].attr = &f->attrs.p[*attr];
+    f->known_ids[id % PERF_KNOWN_IDS].id = id;
+    return f->known_ids[id % PERF_KNOWN_IDS].attr = &f->attrs.p[*attr];
 }

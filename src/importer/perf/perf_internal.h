@@ -148,10 +148,44 @@ bool perf_sample_read(const struct perf_file *f, const struct perf_attr *a, cons
 void perf_trailer_read(const struct perf_file *f, const struct perf_attr *a, const struct perf_record *r,
                        struct perf_where *w);
 /* The time of a sample. False when it has none. */
-bool perf_sample_time(const struct perf_file *f, const struct perf_attr *a, const struct perf_record *r,
-                      uint64_t *time);
+static inline bool perf_sample_time(const struct perf_file *f, const struct perf_attr *a, const struct perf_record *r,
+                                    uint64_t *time)
+{
+    const struct perf_layout *l = &a->layout;
+    if (r->bytes.len < l->sample.size || !l->sample.time)
+        return false;
+    *time = perf_load64(f, r->bytes.p + l->sample.time);
+    return true;
+}
+
+/* Where a record keeps the id of its event, from its begin; 0: it has none. All attrs agree on it. */
+static inline size_t perf_id_at(const struct perf_file *f, const struct perf_record *r)
+{
+    enum { HEADER = 8, WORD = 8 };
+    const struct perf_layout *l = &f->attrs.p->layout;
+    size_t n = r->bytes.len, at = l->sample.id;
+    if (r->type != PERF_RECORD_SAMPLE)
+        at = l->trailer.id && l->trailer.id <= n ? n - l->trailer.id : 0;
+    return at < HEADER || n < WORD || at > n - WORD ? 0 : at;
+}
+
+/* The attr with an id, NULL when there is no such. */
+const struct perf_attr *perf_attr_by_id(struct perf_file *f, uint64_t id);
+
 /* The attr of a record, NULL when there is no such. */
-const struct perf_attr *perf_attr_of(struct perf_file *f, const struct perf_record *r);
+static inline const struct perf_attr *perf_attr_of(struct perf_file *f, const struct perf_record *r)
+{
+    if (f->attrs.n <= 1)
+        return f->attrs.n ? f->attrs.p : NULL;
+    if (r->type != PERF_RECORD_SAMPLE && !perf_flag(f->attrs.p, PERF_FLAG_SAMPLE_ID_ALL))
+        return f->attrs.p;
+    size_t at = perf_id_at(f, r);
+    if (!at)
+        return NULL;
+    uint64_t id = perf_load64(f, r->bytes.p + at);
+    size_t slot = id % PERF_KNOWN_IDS;
+    return f->known_ids[slot].attr && f->known_ids[slot].id == id ? f->known_ids[slot].attr : perf_attr_by_id(f, id);
+}
 
 /* perf_queue.c: brings records into the order of time. perf_queue_take() is called once for each record in the order of
  * the file, perf_queue_end() when there are no more. */

@@ -49,14 +49,10 @@ static void describe_cpu(struct perf_import *p, uint32_t cpu)
         ROW_SET(p->im->st, cpu, processor, ucpu, p->cpu_model);
 }
 
-/* The counter of an event on the CPU of a sample; NULL when out of memory. */
-static struct perf_counter *counter_of(struct perf_import *p, const struct perf_attr *a, const struct perf_where *w)
+/* The place of a counter + 1, 0 when out of memory. It is made when it is new. */
+static uint32_t find_counter(struct perf_import *p, const struct perf_attr *a, const struct perf_where *w, uint64_t key)
 {
     bool added;
-    uint64_t attr = (uint64_t)(a - p->file.attrs.p), cpu = w->has_cpu ? w->cpu + 1ull : 0, key = attr << 33 | cpu;
-    struct perf_known_counter *known = &p->known_counters[(attr * 31 + cpu) % PERF_KNOWN_COUNTERS];
-    if (known->counter && known->key == key)
-        return &p->counters.p[known->counter - 1];
     uint64_t *at = u64map_put(&p->counter_of, key, &added);
     if (at && added) {
         *at = p->counters.n;
@@ -68,10 +64,17 @@ static struct perf_counter *counter_of(struct perf_import *p, const struct perf_
         }
     }
     p->im->failed |= !at;
-    if (!at)
-        return NULL;
-    *known = (struct perf_known_counter){key, (uint32_t)*at + 1};
-    return &p->counters.p[*at];
+    return at ? (uint32_t)*at + 1 : 0;
+}
+
+/* The counter of an event on the CPU of a sample; NULL when out of memory. */
+static struct perf_counter *counter_of(struct perf_import *p, const struct perf_attr *a, const struct perf_where *w)
+{
+    uint64_t attr = (uint64_t)(a - p->file.attrs.p), cpu = w->has_cpu ? w->cpu + 1ull : 0, key = attr << 33 | cpu;
+    struct perf_known_counter *known = &p->known_counters[(attr * 31 + cpu) % PERF_KNOWN_COUNTERS];
+    if (!known->counter || known->key != key)
+        *known = (struct perf_known_counter){key, find_counter(p, a, w, key)};
+    return known->counter ? &p->counters.p[known->counter - 1] : NULL;
 }
 
 /* The values of READ, each of the event with its id. */

@@ -191,11 +191,9 @@ static uint32_t lone_callsite(struct perf_import *p, uint32_t pid, uint64_t ip, 
 }
 
 /* Samples of one place have the same chain, byte by byte, as long as no file was mapped since. */
-uint32_t perf_callsite(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s,
-                       const uint8_t *record, unsigned mode, strid *unwind_error)
+static uint32_t chain_callsite(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s,
+                               const uint8_t *record, unsigned mode, strid *unwind_error)
 {
-    if (s->has_ip && !s->callchain.len && !s->stack.len && s->ip < FIRST_MARK)
-        return lone_callsite(p, s->where.pid, s->ip, mode);
     const struct unwind_frame *frames;
     uint32_t error;
     size_t n = perf_unwind(p, a, s, &frames, &error);
@@ -226,6 +224,14 @@ uint32_t perf_callsite(struct perf_import *p, const struct perf_attr *a, const s
     if (known->dummies)
         stats_add(&p->im->st->stats, p->m->id, STAT_perf_dummy_mapping_used, known->dummies);
     return known->callsite;
+}
+
+uint32_t perf_callsite(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s,
+                       const uint8_t *record, unsigned mode, strid *unwind_error)
+{
+    return s->has_ip && !s->callchain.len && !s->stack.len && s->ip < FIRST_MARK
+               ? lone_callsite(p, s->where.pid, s->ip, mode)
+               : chain_callsite(p, a, s, record, mode, unwind_error);
 }
 
 static uint64_t cookie_key(uint32_t tid, uint64_t cookie)
