@@ -11,6 +11,9 @@ import subprocess
 import tempfile
 import unittest
 
+from perf_writer import (CALLCHAIN, CGROUP, CPU, DEFERRED_MARK, IP, KERNEL, KERNEL_MARK, PERIOD, REGS_USER, STACK_USER, TID, TIME, USER, USER_MARK,
+                         padded, record, sample, text_feature, trailer, u64, write_perf)
+
 SHELL = os.environ["TP_SHELL"]
 HERE = os.path.join(os.environ["MERIDIAN_DATA"], "perf")
 SHARED = os.path.join(os.environ["MERIDIAN_DATA"], "..", "..", "..", "shared", "data", "perf")
@@ -59,48 +62,6 @@ def stacks(mappings, frames, sites):
     for s in sites:
         out[s["id"]] = out.get(s["parent_id"], []) + [frame[s["frame_id"]]]
     return out
-
-
-IP, TID, TIME, CALLCHAIN, CPU, PERIOD, REGS_USER, STACK_USER, CGROUP = 1, 2, 4, 0x20, 0x80, 0x100, 0x1000, 0x2000, 0x200000
-KERNEL, USER = 1, 2  # misc: the mode
-KERNEL_MARK, USER_MARK, DEFERRED_MARK = 2**64 - 128, 2**64 - 512, 2**64 - 640
-
-
-def u64(*values):
-    return struct.pack(f"<{len(values)}Q", *values)
-
-
-def padded(text):
-    return text + bytes(8 - len(text) % 8)
-
-
-def record(kind, misc, body):
-    return struct.pack("<IHH", kind, misc, len(body) + 8) + body
-
-
-def write_perf(path, sample_type, records, regs=0, features={}):
-    """A file of one event (cpu-clock), whose records have the trailer TID, TIME, CPU. features: {bit: bytes}."""
-    attr = struct.pack("<IIQQQQQ", 1, 112, 0, 1000, sample_type, 0, 1 << 18).ljust(80, b"\0") + u64(regs)
-    attr = attr.ljust(112, b"\0")
-    head, records = 104 + len(attr) + 16, b"".join(records)
-    bits, sections, behind = sum(1 << b for b in features).to_bytes(32, "little"), b"", b""
-    for _, part in sorted(features.items()):
-        sections += u64(head + len(records) + 16 * len(features) + len(behind), len(part))
-        behind += part
-    with open(path, "wb") as f:
-        f.write(b"PERFILE2" + u64(104, len(attr) + 16, 104, len(attr) + 16, head, len(records), 0, 0) + bits + attr + u64(0, 0) + records + sections + behind)
-
-
-def text_feature(text):
-    return struct.pack("<I", 64) + text.encode().ljust(64, b"\0")
-
-
-def trailer(time, pid=7, tid=8):
-    return struct.pack("<IIQII", pid, tid, time, 1, 0)
-
-
-def sample(time, ip, chain, rest=b"", misc=USER, tid=8):
-    return record(9, misc, u64(ip) + struct.pack("<IIQIIQQ", 7, tid, time, 1, 0, 500, len(chain)) + u64(*chain) + rest)
 
 
 PARTS = {

@@ -1,4 +1,5 @@
-/* The records about threads, processes, mapped files, switches and losses. */
+/* The records about threads, processes, mapped files, switches and losses. What they hold at least is there when they
+ * are parsed: perf_parse_record() sees to that. */
 #include "importer/perf/perf_unwind.h"
 
 #include "importer/profiling/stack_profile.h"
@@ -29,8 +30,6 @@ static void comm(struct perf_import *p, const struct perf_attr *a, const struct 
     struct process_tracker *t = p->m->processes;
     struct perf_where w;
     (void)ts;
-    if (c.bad)
-        return;
     perf_trailer_read(&p->file, a, r, &w);
     uint32_t utid = process_tracker_update_thread(t, tid, pid);
     strid name = import_slice(p->im, rest_text(&c));
@@ -47,8 +46,6 @@ static void fork_record(struct perf_import *p, const struct perf_attr *a, const 
     int64_t pid = dat_u32(&c), ppid = dat_u32(&c), tid = dat_u32(&c), ptid = dat_u32(&c);
     struct process_tracker *t = p->m->processes;
     struct perf_where w;
-    if (c.bad)
-        return;
     perf_trailer_read(&p->file, a, r, &w);
     if (!w.time || (tid == pid && pid == ppid)) /* what was there when recording began, and a mark of perf's own */
         (void)process_tracker_update_thread(t, tid, pid);
@@ -65,9 +62,7 @@ static void exit_record(struct perf_import *p, const struct perf_attr *a, const 
     struct dat_cursor c = perf_body(&p->file, r);
     (void)a;
     (void)dat_u64(&c); /* pid, ppid */
-    int64_t tid = dat_u32(&c);
-    if (!c.bad)
-        process_tracker_exit_thread(p->m->processes, ts, tid);
+    process_tracker_exit_thread(p->m->processes, ts, dat_u32(&c));
 }
 
 /* The build id of a mapped file: its own, or of feature BUILD_ID. */
@@ -95,8 +90,6 @@ static void read_identity(struct perf_import *p, struct dat_cursor *c, const str
     enum { BYTES = 24 };
     struct slice bytes = dat_bytes(c, BYTES);
     struct dat_cursor in = perf_cursor(&p->file, bytes);
-    if (bytes.len < BYTES)
-        return;
     if (r->misc & MISC_HAS_BUILD_ID) {
         uint32_t size = *bytes.p < BUILD_ID_BYTES ? *bytes.p : BUILD_ID_BYTES;
         (void)dat_u32(&in);
@@ -120,10 +113,6 @@ static void mmap_record(struct perf_import *p, const struct perf_attr *a, const 
     if (r->type == PERF_RECORD_MMAP2) {
         read_identity(p, &c, r, &own, &file);
         (void)dat_u64(&c); /* protection, flags */
-    }
-    if (c.bad) {
-        stats_add_idx(&p->im->st->stats, p->m->id, STAT_perf_record_skipped, (int32_t)r->type, 1);
-        return;
     }
     struct slice name = rest_text(&c);
     unsigned mode = r->misc & MODE_MASK;
@@ -163,7 +152,7 @@ static void ksymbol(struct perf_import *p, const struct perf_attr *a, const stru
     (void)a;
     (void)ts;
     (void)dat_u16(&c); /* its type */
-    if ((dat_u16(&c) & UNREGISTER) || c.bad)
+    if (dat_u16(&c) & UNREGISTER)
         return;
     struct perf_symbol s = {import_slice(p->im, rest_text(&c)), start, start + len, UINT32_MAX};
     struct perf_map map = {
@@ -179,7 +168,7 @@ static void cgroup(struct perf_import *p, const struct perf_attr *a, const struc
     uint64_t id = dat_u64(&c);
     (void)a;
     (void)ts;
-    if (!c.bad && !u64map_set(&p->cgroups, id, import_slice(p->im, rest_text(&c))))
+    if (!u64map_set(&p->cgroups, id, import_slice(p->im, rest_text(&c))))
         p->im->failed = true;
 }
 
@@ -195,7 +184,7 @@ static void lost(struct perf_import *p, const struct perf_attr *a, const struct 
     uint64_t n = dat_u64(&c);
     perf_trailer_read(&p->file, a, r, &w);
     int32_t cpu = w.has_cpu && w.cpu < CPUS_PER_MACHINE ? (int32_t)w.cpu : 0;
-    if (!c.bad && n)
+    if (n)
         stats_add_idx(&p->im->st->stats, p->m->id, STAT_perf_cpu_lost_records, cpu,
                       n < INT64_MAX ? (int64_t)n : INT64_MAX);
 }
@@ -243,36 +232,38 @@ static void thread_known(struct perf_import *p, const struct perf_attr *a, const
     int64_t pid = dat_u32(&c), tid = dat_u32(&c);
     (void)a;
     (void)ts;
-    if (!c.bad)
-        (void)process_tracker_update_thread(p->m->processes, tid, pid);
+    (void)process_tracker_update_thread(p->m->processes, tid, pid);
 }
 
 bool perf_parse_record(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts)
 {
+    enum { HEADER = 8 };
     static const struct {
-        uint32_t type;
+        uint8_t type, least; /* bytes of the body without what varies; a shorter one is damaged */
         void (*parse)(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts);
     } types[] = {
-        {PERF_RECORD_MMAP, mmap_record},
-        {PERF_RECORD_LOST, lost},
-        {PERF_RECORD_COMM, comm},
-        {PERF_RECORD_EXIT, exit_record},
-        {PERF_RECORD_THROTTLE, throttle},
-        {PERF_RECORD_UNTHROTTLE, throttle},
-        {PERF_RECORD_FORK, fork_record},
-        {PERF_RECORD_MMAP2, mmap_record},
-        {PERF_RECORD_ITRACE_START, thread_known},
-        {PERF_RECORD_LOST_SAMPLES, lost},
-        {PERF_RECORD_SWITCH, switch_record},
-        {PERF_RECORD_SWITCH_CPU_WIDE, switch_record},
-        {PERF_RECORD_KSYMBOL, ksymbol},
-        {PERF_RECORD_CGROUP, cgroup},
-        {PERF_RECORD_CALLCHAIN_DEFERRED, perf_deferred_chain},
+        {PERF_RECORD_MMAP, 32, mmap_record},
+        {PERF_RECORD_LOST, 16, lost},
+        {PERF_RECORD_COMM, 8, comm},
+        {PERF_RECORD_EXIT, 24, exit_record},
+        {PERF_RECORD_THROTTLE, 24, throttle},
+        {PERF_RECORD_UNTHROTTLE, 24, throttle},
+        {PERF_RECORD_FORK, 24, fork_record},
+        {PERF_RECORD_MMAP2, 64, mmap_record},
+        {PERF_RECORD_ITRACE_START, 8, thread_known},
+        {PERF_RECORD_LOST_SAMPLES, 8, lost},
+        {PERF_RECORD_SWITCH, 0, switch_record},
+        {PERF_RECORD_SWITCH_CPU_WIDE, 8, switch_record},
+        {PERF_RECORD_KSYMBOL, 16, ksymbol},
+        {PERF_RECORD_CGROUP, 8, cgroup},
+        {PERF_RECORD_CALLCHAIN_DEFERRED, 16, perf_deferred_chain},
     };
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (types[i].type != r->type)
             continue;
-        if (p) /* NULL: only whether there is one */
+        if (p && r->bytes.len - HEADER < types[i].least) /* p NULL: only whether there is one */
+            stats_add_idx(&p->im->st->stats, p->m->id, STAT_perf_record_skipped, (int32_t)r->type, 1);
+        else if (p)
             types[i].parse(p, a, r, ts);
         return true;
     }

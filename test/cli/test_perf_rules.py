@@ -1,0 +1,195 @@
+"""What perf.data may hold, rule by rule, on made files of a few records."""
+import csv
+import io
+import struct
+
+import harness
+from perf_writer import (ADDR, AUX, BRANCH_STACK, CALLCHAIN, CGROUP, CODE_PAGE_SIZE, CPU, DATA_PAGE_SIZE, DATA_SRC, FREQ, ID, IDENTIFIER, IP, KERNEL,
+                         KERNEL_MARK, PERIOD, PHYS_ADDR, RAW, READ, REGS_INTR, REGS_USER, SAMPLE_ID_ALL, STACK_USER, STREAM_ID, TID, TIME, TRANSACTION,
+                         USER, USER_MARK, WEIGHT_STRUCT, attr, padded, record, text_feature, trailer, u64, write_events)
+
+USUAL = IP | TID | TIME | CPU | PERIOD
+EVENT = [(attr(USUAL), [])]
+DUMMIES = ("perf_dummy_mapping_used", "[NULL]")  # frames of samples in no mapping
+TIMES = "SELECT ts FROM perf_sample ORDER BY ts"
+
+
+def take(ts, ip=0x40, cpu=1, period=500, misc=USER):
+    return record(9, misc, u64(ip) + struct.pack("<IIQIIQ", 7, 8, ts, cpu, 0, period))
+
+
+def mapped(ts, start, size, offset, name, pid=7, misc=USER):
+    return record(1, misc, struct.pack("<IIQQQ", pid, 8, start, size, offset) + padded(name) + trailer(ts))
+
+
+def task(kind, ts, pid, ppid, tid, ptid):
+    return record(kind, 0, struct.pack("<IIIIQ", pid, ppid, tid, ptid, ts) + trailer(ts, pid=ppid, tid=ptid))
+
+
+def named(ts, pid, tid, name):
+    return record(3, 0, struct.pack("<II", pid, tid) + padded(name) + trailer(ts, pid=pid, tid=tid))
+
+
+class PerfRules(harness.Case):
+    def made(self, *args, **kw):
+        path = self.dir / "made.data"
+        write_events(path, *args, **kw)
+        return path
+
+    def rows(self, path, sql):
+        return [list(r.values()) for r in csv.DictReader(io.StringIO(self.run_shell("query", path, sql).stdout.decode()))]
+
+    def told(self, path):
+        return {(name, idx): int(n) for name, idx, n in self.rows(path, "SELECT name, idx, value FROM stats WHERE name GLOB 'perf_*' AND value > 0")}
+
+    def test_attrs_of_any_age(self):
+        for size in (64, 72, 80, 96, 104, 112, 120, 128, 136, 144):
+            with self.subTest(size):
+                path = self.made([(attr(USUAL, size=size), [])], [take(2000), take(2001)])
+                self.assertEqual(self.rows(path, TIMES), [["2000"], ["2001"]])
+
+    def test_several_events(self):
+        """The id says of which event a record is, and so what it holds; that of an unknown one says nothing, 0 is the first."""
+        short, long = USUAL | IDENTIFIER, USUAL | IDENTIFIER | ADDR | CALLCHAIN
+        of_short = lambda ts, number: record(9, USER, u64(number, 0x40) + struct.pack("<IIQIIQ", 7, 8, ts, 1, 0, 10))
+        of_long = lambda ts, number: record(9, USER, u64(number, 0x50) + struct.pack("<IIQQIIQQ", 7, 8, ts, 0xadd, 1, 0, 20, 0))
+        comm = lambda ts, number, name: record(3, 0, struct.pack("<II", 7, 8) + padded(name) + trailer(ts) + u64(number))
+        words = struct.pack("<I", 2) + b"".join(struct.pack("<I", 8) + w.ljust(8, b"\0") for w in (b"perf", b"record"))
+        path = self.made([(attr(short), [11, 12]), (attr(long, kind=0), [21, 22]), (attr(short, kind=0, config=1), [31]), (attr(short, kind=2, config=5), [41]),
+                          (attr(short, kind=9, config=5), [51])],
+                         [comm(0, 0, b"early"), of_short(2000, 11), of_long(2001, 22), of_short(2002, 99), comm(2003, 21, b"late"), of_short(2004, 12),
+                          of_short(2005, 31)], features={11: words})
+        self.assertEqual(self.rows(path, "SELECT ts, perf_session_id FROM perf_sample ORDER BY ts"), [["2000", "0"], ["2001", "1"], ["2004", "0"], ["2005", "2"]])
+        self.assertEqual(self.told(path), {("perf_record_skipped", "9"): 1, DUMMIES: 4})
+        self.assertEqual(self.rows(path, "SELECT timebase_unit, cmdline FROM __intrinsic_profiler_session"),
+                         [[unit, "perf record"] for unit in ("ns", "cycles", "instructions", "count", "[NULL]")])
+        self.assertEqual(self.rows(path, "SELECT name FROM thread WHERE tid = 8"), [["late"]])
+
+    def test_ends_that_are_missing(self):
+        path = self.made(EVENT, [take(2000), take(2001), take(2002)[:-5]], died=True)
+        self.assertEqual(self.rows(path, TIMES), [["2000"], ["2001"]])
+        self.assertEqual([name for name, _ in self.told(path) if "truncated" in name], ["perf_data_truncated"])
+        path = self.made(EVENT, [take(2000), struct.pack("<IHH", 9, 0, 4), take(2001)])  # a record without room for its header
+        self.assertEqual(self.rows(path, TIMES), [["2000"]])
+        self.assertEqual([name for name, _ in self.told(path) if "truncated" in name], ["perf_data_truncated"])
+
+    def test_records_that_are_passed_over(self):
+        """Those that nobody knows are counted; what follows need not be aligned."""
+        path = self.made(EVENT, [record(200, 0, b"abc"), take(2000), record(68, 0, b""), record(73, 0, u64(0)), take(2001)])
+        self.assertEqual(self.rows(path, TIMES), [["2000"], ["2001"]])
+        self.assertEqual(self.told(path), {("perf_unknown_record_type", "200"): 1, DUMMIES: 2})
+
+    def test_records_that_are_too_short(self):
+        for kind, size in ((1, 24), (2, 8), (3, 4), (4, 8), (5, 16), (7, 8), (10, 40), (12, 4), (13, 4), (15, 4), (17, 8), (19, 4), (22, 8)):
+            with self.subTest(kind):
+                path = self.made([(attr(USUAL, flags=0), [])], [record(kind, USER, bytes(size)), take(2000)])
+                self.assertEqual(self.told(path), {("perf_record_skipped", str(kind)): 1, DUMMIES: 1})
+
+    def stack(self, path, ts):
+        return self.rows(path, f"WITH RECURSIVE up(id, n) AS (SELECT callsite_id, 0 FROM perf_sample WHERE ts = {ts} UNION ALL SELECT parent_id, n + 1 FROM "
+                         "stack_profile_callsite JOIN up USING (id) WHERE parent_id IS NOT NULL) SELECT m.name, f.rel_pc FROM up JOIN stack_profile_callsite s "
+                         "ON s.id = up.id JOIN stack_profile_frame f ON f.id = s.frame_id JOIN stack_profile_mapping m ON m.id = f.mapping ORDER BY n")
+
+    def test_mappings(self):
+        """A later mapping cuts those before it. A build id is the record's own, that of the process, or that of all. The kernel is
+        mapped once, by what it is called; callers are where they go on, less one."""
+        build = lambda pid, number, name: record(67, USER, struct.pack("<i", pid) + number.ljust(24, b"\0") + padded(name))
+        with_id = record(10, USER | 1 << 14, struct.pack("<IIQQQ", 7, 8, 0x9000, 0x1000, 0) + b"\x03\0\0\0\x11\x22\x33".ljust(24, b"\0") +
+                         struct.pack("<II", 5, 2) + padded(b"/c") + trailer(1002))
+        kernel, everyone = 0xffffffff81000000, 0xffffffff
+        chain = lambda ts, *ips: record(9, USER, u64(ips[0]) + struct.pack("<IIQIIQQ", 7, 8, ts, 1, 0, 5, len(ips)) + u64(*ips))
+        path = self.made([(attr(USUAL | CALLCHAIN), [])],
+                         [mapped(1000, 0x1000, 0x3000, 0, b"/a"), mapped(1001, 0x2000, 0x1000, 0x500, b"/b"), with_id,
+                          mapped(1003, kernel, 0x1000000, kernel, b"[kernel.kallsyms]_text", everyone, KERNEL),
+                          mapped(1003, kernel + 2**28, 0x1000, 0, b"[kernel.kallsyms]_text", everyone, KERNEL),
+                          mapped(1004, 0, 2**63, 0, b"[bpf]", everyone, KERNEL), mapped(1005, 0xa000, 0x1000, 0, b"/d", 9),
+                          mapped(1005, 0xffffffffc0000000, 0x1000, 0, b"[mod]", everyone, KERNEL),
+                          chain(2000, 0x1100, 0x2101, 0x3101, 1), chain(2001, KERNEL_MARK, kernel + 16, 0xffffffffc0000011, USER_MARK, 0x9010, 0)],
+                         features={2: build(-1, b"\xaa" * 20, b"/a") + build(7, b"\xbb" * 20, b"/a") + build(-1, b"\xcc" * 20, b"/b") +
+                                   build(9, b"\xdd" * 20, b"/b")})
+        self.assertEqual(self.rows(path, "SELECT name, build_id, exact_offset, start FROM stack_profile_mapping WHERE name <> ''"),
+                         [["/a", "bb" * 20, "0", str(0x1000)], ["/b", "cc" * 20, str(0x500), str(0x2000)], ["/c", "112233", "0", str(0x9000)],
+                          ["[kernel.kallsyms]_text", "", "0", str(kernel - 2**64)], ["/d", "", "0", str(0xa000)], ["[mod]", "", "0", str(0xffffffffc0000000 - 2**64)]])
+        self.assertEqual(self.stack(path, 2000), [["/a", str(0x100)], ["/b", str(0x600)], ["/a", str(0x2100)], ["", "0"]])
+        self.assertEqual(self.stack(path, 2001), [["[kernel.kallsyms]_text", "16"], ["[mod]", "16"], ["/c", "15"], ["", "0"]])
+        self.assertEqual(self.told(path), {DUMMIES: 2})
+
+    def test_mappings_in_time(self):
+        """Records without a time say what was there at the start, wherever they stand; of equal times the order is the file's."""
+        for records, dummies in (([take(2000, 0x1100), mapped(0, 0x1000, 0x1000, 0, b"/a")], {}), ([mapped(2000, 0x1000, 0x1000, 0, b"/a"), take(2000, 0x1100)], {}),
+                                 ([take(2000, 0x1100), mapped(2000, 0x1000, 0x1000, 0, b"/a")], {DUMMIES: 1})):
+            self.assertEqual(self.told(self.made(EVENT, records)), dummies)
+
+    def test_losses(self):
+        """By the CPU of the trailer; what a filter has dropped is none."""
+        at = lambda cpu: trailer(1000, cpu=cpu)
+        path = self.made(EVENT, [record(2, 0, u64(0, 5) + at(1)), record(13, 0, u64(3) + at(1)), record(13, 1 << 15, u64(100) + at(1)),
+                                 record(2, 0, u64(0, 7) + at(0)), record(5, 0, u64(1, 2, 3) + at(1)), record(6, 0, u64(1, 2, 3) + at(1)), take(2000)])
+        self.assertEqual(self.told(path), {("perf_cpu_lost_records", "1"): 8, ("perf_cpu_lost_records", "0"): 7, ("perf_throttled", "1"): 1, DUMMIES: 1})
+
+    def test_threads_and_processes(self):
+        path = self.made(EVENT, [named(0, 7, 7, b"old"), task(7, 0, 7, 7, 8, 7), task(7, 1000, 7, 7, 9, 7), task(7, 1010, 20, 7, 20, 7),
+                                 named(1011, 20, 20, b"kid"), named(1012, 7, 9, b"helper"), task(4, 1020, 20, 20, 20, 20), task(4, 1030, 7, 7, 9, 9),
+                                 record(12, 0, struct.pack("<II", 7, 30) + trailer(1040)), take(2000)])
+        none = "[NULL]"
+        self.assertEqual(self.rows(path, "SELECT tid, pid, thread.name, thread.start_ts, thread.end_ts FROM thread JOIN process USING (upid) WHERE tid > 0 ORDER BY tid"),
+                         [["7", "7", "old", none, none], ["8", "7", none, none, none], ["9", "7", "helper", "1000", "1030"], ["20", "20", "kid", "1010", "1020"],
+                          ["30", "7", none, none, none]])
+        self.assertEqual(self.rows(path, "SELECT p.pid, q.pid AS parent, p.start_ts, p.end_ts FROM process p JOIN process q ON p.parent_upid = q.upid"),
+                         [["20", "7", "1010", "1020"]])
+
+    def test_all_parts_of_a_sample(self):
+        """In their order: the control group, which stands behind most of them, is the right one."""
+        kinds = (IP | TID | TIME | ADDR | ID | STREAM_ID | CPU | PERIOD | READ | CALLCHAIN | RAW | BRANCH_STACK | REGS_USER | STACK_USER | WEIGHT_STRUCT | DATA_SRC |
+                 TRANSACTION | REGS_INTR | PHYS_ADDR | CGROUP | DATA_PAGE_SIZE | CODE_PAGE_SIZE | AUX | IDENTIFIER)
+        index, counters = 1 << 17, 1 << 19
+        body = (u64(11, 0x40) + struct.pack("<IIQ", 7, 8, 2000) + u64(0xadd, 11, 77) + struct.pack("<II", 1, 0) + u64(500) + u64(42, 1, 2, 11, 0) + u64(1, 0x40) +
+                struct.pack("<I", 4) + b"data" + u64(2, 0, 1, 2, 3, 4, 5, 6, 8, 9) + u64(2, 1, 2) + u64(16) + bytes(16) + u64(8) + u64(1, 2, 3) + u64(2, 5) +
+                u64(0x99, 23, 4096, 4096, 8) + b"moredata")
+        path = self.made([(attr(kinds, read_format=1 | 2 | 4 | 16, branch_type=index | counters, regs=0b11, regs_intr=0b1, size=136), [11])],
+                         [record(19, 0, u64(23) + padded(b"/group") + trailer(0)), record(9, USER, body)])
+        self.assertEqual(self.rows(path, TIMES), [["2000"]])
+        self.assertEqual(self.rows(path, "SELECT string_value FROM args JOIN process USING (arg_set_id) WHERE key = 'process.cgroup'"), [["/group"]])
+        self.assertEqual(self.rows(path, "SELECT CAST(value AS INT) AS v FROM counter"), [["42"]])
+
+    def test_what_a_sample_must_have(self):
+        for kinds, body in ((IP | TIME | CPU | PERIOD, u64(0x40, 2000) + struct.pack("<II", 1, 0) + u64(5)),
+                            (IP | TID | CPU | PERIOD, u64(0x40) + struct.pack("<IIII", 7, 8, 1, 0) + u64(5))):
+            self.assertEqual(self.told(self.made([(attr(kinds), [])], [record(9, USER, body)])), {("perf_record_skipped", "9"): 1})
+
+    def test_counters(self):
+        """What a sample stands for is its period, else that of the event, unless that is a frequency."""
+        bare = lambda ts: record(9, USER, u64(0x40) + struct.pack("<IIQII", 7, 8, ts, 1, 0))
+        values = "SELECT CAST(value AS INT) AS v FROM counter"
+        path = self.made([(attr(IP | TID | TIME | CPU, period=250), [])], [bare(2000), bare(2001)])
+        self.assertEqual(self.rows(path, values), [["250"], ["500"]])
+        path = self.made([(attr(IP | TID | TIME | CPU, period=250, flags=SAMPLE_ID_ALL | FREQ), [])], [bare(2000), bare(2001)])
+        self.assertEqual(self.rows(path, values), [])
+        self.assertEqual(self.told(path), {("perf_record_skipped", "9"): 2})
+        path = self.made(EVENT, [take(2000), take(2001, period=7), take(2002, cpu=0, period=9)])
+        self.assertEqual(self.rows(path, "SELECT CAST(value AS INT) AS v, t.type, extract_arg(dimension_arg_set_id, 'cpu') AS cpu FROM counter c JOIN track t ON "
+                                   "t.id = c.track_id ORDER BY c.ts"), [[v, "perf_cpu_counter", cpu] for v, cpu in (("500", "1"), ("507", "1"), ("9", "0"))])
+        path = self.made([(attr(IP | TID | TIME | PERIOD), [])], [record(9, USER, u64(0x40) + struct.pack("<IIQQ", 7, 8, 2000, 5))])
+        self.assertEqual(self.rows(path, "SELECT s.cpu, t.type FROM perf_sample s, counter c JOIN track t ON t.id = c.track_id"), [["[NULL]", "perf_global_counter"]])
+
+    def test_modes(self):
+        path = self.made(EVENT, [take(2000 + i, misc=i) for i in range(8)])
+        self.assertEqual([r[0] for r in self.rows(path, "SELECT cpu_mode FROM perf_sample ORDER BY ts")],
+                         ["unknown", "kernel", "user", "hypervisor", "guest_kernel", "guest_user", "unknown", "unknown"])
+        self.assertEqual(self.told(path), {("perf_samples_cpu_mode_unknown", "[NULL]"): 3, DUMMIES: 8})
+
+    def test_streams(self):
+        """Events, their names and features are records; what follows a record and is not in its size is passed over."""
+        event = lambda number: record(64, 0, attr(USUAL | IDENTIFIER) + u64(number))
+        one = lambda ts, number: record(9, USER, u64(number, 0x40) + struct.pack("<IIQIIQ", 7, 8, ts, 1, 0, 10))
+        path = self.dir / "stream.data"
+        path.write_bytes(b"PERFILE2" + u64(16) + event(5) + record(78, 0, u64(2, 5) + padded(b"mine")) + record(80, 0, u64(3) + text_feature("host")) +
+                         record(80, 0, u64(4) + text_feature("6.1.0")) + record(66, 0, struct.pack("<II", 13, 0)) + bytes(16) +
+                         record(71, 0, u64(16, 0, 0) + bytes(16)) + b"\xff" * 16 + one(2000, 5) + event(6) + one(2001, 6))
+        self.assertEqual(self.rows(path, "SELECT ts, perf_session_id FROM perf_sample ORDER BY ts"), [["2000", "0"], ["2001", "1"]])
+        self.assertEqual(self.rows(path, "SELECT name, release FROM machine"), [["host", "6.1.0"]])
+        self.assertEqual(self.rows(path, "SELECT name FROM track WHERE name = 'mine'"), [["mine"]])
+
+
+if __name__ == "__main__":
+    harness.main()
