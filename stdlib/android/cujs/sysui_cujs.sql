@@ -38,7 +38,10 @@ CREATE PERFETTO TABLE android_sysui_jank_cujs(
 ) AS
 WITH
   ends AS (
-    SELECT f.cuj_id, min(e.ts) AS ts, max(s.ts + s.dur) AS ts_end
+    SELECT
+      f.cuj_id,
+      max(iif(f.frame_idx = 1, e.ts, NULL)) AS ts,
+      max(iif(f.frame_idx = f.frame_cnt, s.ts + s.dur, NULL)) AS ts_end
     FROM _android_distinct_frames_in_cuj AS f
     JOIN slice AS s ON s.id = f.do_frame_id
     LEFT JOIN expected_frame_timeline_slice AS e ON e.id = f.expected_frame_timeline_id
