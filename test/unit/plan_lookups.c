@@ -50,6 +50,8 @@ static void put_ranged(struct text *t)
             one_of(plan_at->ints, 8), pick(40));
     } else if (pick(5) == 0) {
         put(t, " FROM v_thread y JOIN v_slice z ON z.depth = y.tid WHERE z.id < 600 AND ");
+        if (pick(2))
+            put(t, "%s = %s AND ", pick(2) ? "z.track_id" : "y.upid", one_of(plan_at->ints, 8));
         put_range(t, pick(2) ? "y.upid" : "z.ts");
     } else {
         put(t, " FROM v_slice z WHERE ");
@@ -159,6 +161,12 @@ void put_query_int(struct text *t)
                                          "min(z.ts)",  "sum(z.depth)", "coalesce(max(z.id), 0)",
                                          "z.dur",      "z.ts",         "sum(z.dur)"};
     static const char *const keys[] = {"z.id", "z.track_id", "z.parent_id"};
+    static const char *const orders[] = {"z.id", "z.dur DESC, z.id", "z.ts, y.id DESC", "y.upid, z.dur"};
+    if (pick(3) == 0) {
+        put(t, "(SELECT %s FROM v_thread y JOIN v_slice z ON z.depth = y.tid WHERE %s = %s ORDER BY %s LIMIT 1)",
+            pick(2) ? "z.ts" : "y.tid", pick(2) ? "y.id" : keys[pick(3)], one_of(plan_at->ints, 8), orders[pick(4)]);
+        return;
+    }
     put(t, "(SELECT %s FROM v_slice z WHERE %s = %s%s)", values[pick(9)], keys[pick(3)], one_of(plan_at->ints, 8),
         pick(2) ? "" : " AND z.depth > 1");
 }

@@ -112,6 +112,12 @@ static uint32_t put_groups(struct text *t)
         put(t, ", max(%s), min(%s), %s", one_of(plan_at->ints, 8), one_of(plan_at->ints, 8), one_of(plan_at->ints, 8));
         n += 3;
     }
+    if (pick(5) == 0) { /* bare columns come from the row of the extreme */
+        const char *text = one_of(plan_at->texts, 4);
+        put(t, ", %s(%s), %s, %s", pick(2) ? "max" : "min", one_of(plan_at->ints, 8), one_of(plan_at->ints, 8),
+            text ? text : "1");
+        n += 3;
+    }
     if (pick(5) == 0) {
         put(t, ", ");
         put_any(t, 1);
@@ -197,9 +203,15 @@ static void put_over(struct text *t, const char *over, bool ordered, bool one_te
         put(t, ")");
         break;
     default:
-        put(t, "%s(", sums[pick(6)]);
-        pick(4) ? put_int(t, 1) : put_real(t, 1);
-        put(t, ")");
+        if (pick(12) == 0) { /* texts that grow from row to row are slow on both sides */
+            put(t, "group_concat(");
+            put_any(t, 0);
+            put(t, pick(2) ? ")" : ", '; ')");
+        } else {
+            put(t, "%s(", sums[pick(6)]);
+            pick(4) ? put_int(t, 1) : put_real(t, 1);
+            put(t, ")");
+        }
         if (pick(5) == 0) {
             put(t, " FILTER (WHERE ");
             put_condition(t, 0);

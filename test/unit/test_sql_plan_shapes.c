@@ -39,6 +39,34 @@ START_TEST(answers_that_were_wrong)
 }
 END_TEST
 
+/* Which row stands for a group, or is the first of its key; texts of frames; numbers that are rounded. */
+START_TEST(rows_of_extremes_and_frames)
+{
+    static const char *const statements[] = {
+        "SELECT t.upid, max(s.depth), s.id, s.name, t.id FROM v_slice s JOIN v_thread t ON t.id = s.track_id GROUP BY "
+        "1",
+        "SELECT s.depth, min(t.upid), s.id, t.id FROM v_thread t JOIN v_slice s ON s.track_id = t.id GROUP BY s.depth",
+        "SELECT t.name, s.id, count(*) FROM v_slice s JOIN v_thread t ON t.id = s.track_id GROUP BY t.name",
+        "SELECT t.id, (SELECT z.name FROM v_thread y JOIN v_slice z ON z.depth = y.tid WHERE z.track_id = t.id ORDER "
+        "BY "
+        "z.dur DESC, z.id, y.id LIMIT 1) FROM v_thread t",
+        "SELECT t.id, (SELECT z.id FROM v_thread y JOIN v_slice z ON z.depth = y.tid WHERE z.track_id = t.id AND z.ts "
+        "> "
+        "t.tid ORDER BY z.ts, z.id, y.id DESC LIMIT 1) FROM v_thread t",
+        "SELECT id, group_concat(name, '>') OVER (PARTITION BY track_id ORDER BY ts, id ROWS BETWEEN 2 PRECEDING AND "
+        "CURRENT ROW) FROM v_slice WHERE name != ''",
+        "SELECT id, group_concat(depth) OVER (PARTITION BY depth, track_id ORDER BY id) FROM v_slice",
+        "SELECT s.id, round(value, 2), round(value / 7, 1), round(-value * 0.001), round(value, 9) FROM v_slice s JOIN "
+        "v_counter c ON c.id = s.id ORDER BY 2, 1",
+        "SELECT round((id - 1000) / 8.0, 2) AS r, count(*) FROM v_slice GROUP BY r",
+    };
+    struct mirror m;
+    mirror_open(&m, 411, PLAN_ROWS);
+    EACH(&m, statements, PLANNED);
+    mirror_close(&m);
+}
+END_TEST
+
 /* What has no plan as a whole (json_quote) may have plans for the sides of a left join. */
 START_TEST(sides_of_a_left_join)
 {
@@ -539,6 +567,7 @@ Suite *sql_plan_shapes_suite(void)
     TCase *t = tcase_create("shapes");
     tcase_set_timeout(t, 0);
     tcase_add_test(t, answers_that_were_wrong);
+    tcase_add_test(t, rows_of_extremes_and_frames);
     tcase_add_test(t, sides_of_a_left_join);
     tcase_add_test(t, scans_that_give_up_late);
     tcase_add_test(t, tables_change_under_a_scan);

@@ -125,7 +125,7 @@ static int compare(const struct run *r, enum plan_type type, int64_t a, int64_t 
     return order ? order : (s.len > t.len) - (s.len < t.len);
 }
 
-static void keep_extremes(struct accumulator *a, struct run *r, const struct input *in, uint8_t *changed)
+static void keep_extremes(struct accumulator *a, struct run *r, const struct input *in, uint8_t *extremes)
 {
     enum plan_type type = (enum plan_type)a->of->arg->type;
     bool largest = a->of->kind == AGG_MAX;
@@ -133,16 +133,16 @@ static void keep_extremes(struct accumulator *a, struct run *r, const struct inp
         struct sum *s = &a->sums[in->ids[i]];
         if (in->filter && in->filter[i] != 1)
             continue;
-        bool better = s->n == 0;
+        enum extreme is = s->n == 0 ? EXTREME_NULL : EXTREME_NOT;
         if (in->words[i] != in->null) {
-            int order = s->n ? compare(r, type, in->words[i], s->i) : 0;
-            better |= largest ? order > 0 : order < 0;
-            if (better)
+            int order = s->n ? compare(r, type, in->words[i], s->i) : largest ? 1 : -1;
+            is = (largest ? order > 0 : order < 0) ? EXTREME_BETTER : order == 0 ? EXTREME_EQUAL : EXTREME_NOT;
+            if (is == EXTREME_BETTER)
                 s->i = in->words[i];
             s->n++;
         }
-        if (changed)
-            changed[i] = better;
+        if (extremes)
+            extremes[i] = (uint8_t)is;
     }
 }
 
@@ -282,7 +282,7 @@ static void collect(struct accumulator *a, struct run *r, const struct input *in
     }
 }
 
-void accumulate(struct accumulator *a, struct run *r, const struct batch *b, const uint32_t *ids, uint8_t *changed)
+void accumulate(struct accumulator *a, struct run *r, const struct batch *b, const uint32_t *ids, uint8_t *extremes)
 {
     int64_t passed[BATCH];
     struct input in = {.ids = ids, .n = b->n};
@@ -328,7 +328,7 @@ void accumulate(struct accumulator *a, struct run *r, const struct batch *b, con
         break;
     case AGG_MIN:
     case AGG_MAX:
-        keep_extremes(a, r, &in, changed);
+        keep_extremes(a, r, &in, extremes);
         break;
     case AGG_CONCAT:
         concatenate(a, r, &in);

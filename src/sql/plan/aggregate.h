@@ -28,10 +28,19 @@ struct accumulator {
     VEC(uint32_t) groups;
 };
 
+/* What a row is to min() or max() of its group so far. */
+enum extreme {
+    EXTREME_NOT,
+    EXTREME_NULL, /* nor has any before it a value */
+    EXTREME_EQUAL,
+    EXTREME_BETTER
+};
+
 enum plan_type accumulator_type(const struct accumulator *a);
 bool accumulator_grow(struct accumulator *a, struct run *r, uint32_t from, uint32_t to);
-/* Adds the rows of a batch to the groups `ids`. `changed` (may be NULL): rows that bare columns are to come from. */
-void accumulate(struct accumulator *a, struct run *r, const struct batch *b, const uint32_t *ids, uint8_t *changed);
+/* Adds the rows of a batch to the groups `ids`. `extremes` (may be NULL): enum extreme by row; left alone where a
+ * filter leaves the row out. */
+void accumulate(struct accumulator *a, struct run *r, const struct batch *b, const uint32_t *ids, uint8_t *extremes);
 /* A word by group, to be mem_free()d; NULL: r->rc. */
 int64_t *accumulator_results(struct accumulator *a, struct run *r, uint32_t n_groups);
 void accumulator_free(struct accumulator *a);

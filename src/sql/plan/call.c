@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "sql/plan/plan_private.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -10,7 +11,8 @@ enum {
     MAX_CALLS = 400000,  /* whose results are kept */
     MAX_TEXTS = 1000000, /* that are new to the string pool, which never gives anything back */
     MAX_BYTES = 64 << 20,
-    ENOUGH_ROWS = 2048 /* to see whether keeping results is worth it */
+    MAX_BY_TEXT = 1 << 22, /* numbers of texts by which results are kept side by side */
+    ENOUGH_ROWS = 2048     /* to see whether keeping results is worth it */
 };
 
 struct known {
@@ -24,6 +26,9 @@ struct call_memo {
     uint32_t n, cap, n_texts;
     uint64_t bytes, asked; /* of new texts; rows */
     struct format_text text;
+    int64_t *by_text; /* of calls whose only argument that varies is a text: results by its number */
+    uint8_t *has_text;
+    uint32_t n_by_text;
 };
 
 void call_memo_free(struct call_memo *m)
@@ -33,6 +38,8 @@ void call_memo_free(struct call_memo *m)
     sqlite3_finalize(m->stmt);
     mem_free(m->slots);
     mem_free(m->text.p);
+    mem_free(m->by_text);
+    mem_free(m->has_text);
     mem_free(m);
 }
 
@@ -204,15 +211,117 @@ static bool is_worth_keeping(const struct plan_expr *x, const struct call_memo *
     return !format_counts(x) && (!x->format || m->asked < ENOUGH_ROWS || m->n < m->asked / 2);
 }
 
+/* Room for the results of the texts of a batch; false: there are too many of them, or r->rc. */
+static bool make_room_by_text(struct run *r, struct call_memo *m, const int64_t *texts, uint32_t n_texts)
+{
+    uint32_t n = r->e->storage->strings.n + 1, from = m->n_by_text;
+    int64_t most = 0;
+    for (uint32_t i = 0; i < n_texts; i++)
+        most = texts[i] > most ? texts[i] : most;
+    if (most < from || n <= from || n > MAX_BY_TEXT)
+        return most < from;
+    n += n / 4; /* calls may make texts that others are called with */
+    if (!run_alloc(r, (uint64_t)(n - from) * (sizeof *m->by_text + 1)))
+        return false;
+    int64_t *results = mem_realloc(m->by_text, n * sizeof *results);
+    m->by_text = results ? results : m->by_text;
+    uint8_t *has = results ? mem_realloc(m->has_text, n) : NULL;
+    if (!has) {
+        r->rc = SQLITE_NOMEM;
+        return false;
+    }
+    memset(has + from, 0, n - from);
+    m->has_text = has;
+    m->n_by_text = n;
+    return most < n;
+}
+
+/* Calls with one text that varies. */
+static void call_by_text(struct run *r, const struct plan_expr *x, struct call_memo *m, const int64_t *const *args,
+                         const int64_t *texts, uint32_t n, int64_t *out)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t text = texts[i];
+        if (!m->has_text[text]) {
+            if (is_full(r, m) || run_stopped(r))
+                return;
+            m->by_text[text] = call(r, x, m, args, i);
+            m->has_text[text] = !r->rc;
+        }
+        out[i] = m->by_text[text];
+    }
+}
+
+/* ---- round() ---- */
+
+#define ROUND_MOST 8e12 /* that times ten to the power of the digits: more would not leave a part that is sure */
+
+/* The key by which results of round(x, digits) are kept: the whole number that x times ten to their power is rounded
+ * to, and its sign. False: x stands so near the middle between two that only SQLite knows. */
+static bool round_key(double x, double scale, int64_t *key)
+{
+    double scaled = x * scale;
+    if (!(scaled > -ROUND_MOST && scaled < ROUND_MOST))
+        return false;
+    double below = floor(scaled), part = scaled - below;
+    key[0] = (int64_t)below + (part > 0.5);
+    key[1] = signbit(x) ? 1 : 2;
+    return part < 0.49 || part > 0.51;
+}
+
+/* Rounded numbers are few where the numbers are many. */
+static void call_round(struct run *r, const struct plan_expr *x, struct call_memo *m, const int64_t *const *args,
+                       uint32_t n, int64_t *out)
+{
+    double scale = 1;
+    for (int64_t k = 0; x->n_args == 2 && k < args[1][0]; k++)
+        scale *= 10;
+    for (uint32_t i = 0; i < n && !r->rc; i++) {
+        int64_t key[PLAN_MAX_VARYING] = {0};
+        struct known *k = NULL;
+        out[i] = COL_NULL_F64;
+        if (args[0][i] == COL_NULL_F64)
+            continue;
+        if (round_key(column_f64(args[0][i]), scale, key))
+            k = find(m, key);
+        if (k && k->used) {
+            out[i] = k->result;
+            continue;
+        }
+        if (run_stopped(r) || (k && m->n < MAX_CALLS && m->n * 2 >= m->cap && !grow(r, m)))
+            return;
+        out[i] = ask(r, x, m, args, i);
+        if (!k || m->n >= MAX_CALLS)
+            continue;
+        k = find(m, key);
+        *k = (struct known){.result = out[i], .used = true};
+        memcpy(k->args, key, sizeof key);
+        m->n++;
+    }
+}
+
 void eval_call(struct run *r, const struct plan_expr *x, const struct batch *b, int64_t *out)
 {
     const int64_t *args[PLAN_MAX_CALL_ARGS] = {NULL}, *varying[PLAN_MAX_CALL_ARGS] = {NULL};
+    const struct plan_expr *varies = NULL;
     uint32_t n_varying = 0;
     struct call_memo *m = memo_of(r, x);
     for (uint32_t k = 0; k < x->n_args; k++) {
         args[k] = eval(r, x->args[k], b);
-        if (x->args[k]->op != X_CONST)
-            varying[n_varying++] = args[k];
+        if (x->args[k]->op == X_CONST)
+            continue;
+        varies = x->args[k];
+        varying[n_varying++] = args[k];
+    }
+    if (r->rc)
+        return;
+    if (x->rounds) {
+        call_round(r, x, m, args, b->n, out);
+        return;
+    }
+    if (n_varying == 1 && varies->type == PLAN_TEXT && make_room_by_text(r, m, varying[0], b->n)) {
+        call_by_text(r, x, m, args, varying[0], b->n, out);
+        return;
     }
     if (r->rc)
         return;

@@ -234,14 +234,18 @@ static bool put_real(struct format_text *t, double v)
     return put(t, number, strlen(number));
 }
 
-/* A value of any type but NULL. */
-static bool put_plain(struct format_text *t, const struct strpool *strings, enum plan_type type, int64_t word)
+bool format_put(struct format_text *t, const struct strpool *strings, enum plan_type type, int64_t word)
 {
     if (type == PLAN_INT)
         return put_integer(t, word);
     if (type == PLAN_REAL)
         return put_real(t, column_f64(word));
     struct slice s = strpool_view(strings, (strid)word);
+    return put(t, s.p, s.len);
+}
+
+bool format_put_text(struct format_text *t, struct slice s)
+{
     return put(t, s.p, s.len);
 }
 
@@ -254,8 +258,8 @@ static bool put_string(struct format_text *t, const struct strpool *strings, con
     if (type == PLAN_TEXT && !null)
         s = strpool_view(strings, (strid)word);
     else if (!null && to == t)
-        return put_plain(t, strings, type, word);
-    else if (!null && !put_plain(to, strings, type, word))
+        return format_put(t, strings, type, word);
+    else if (!null && !format_put(to, strings, type, word))
         return false;
     if (to == &own)
         s = slice_of(own.p, own.n);
@@ -338,7 +342,7 @@ static enum format_result put_json(struct format_text *t, const struct strpool *
     else if (type == PLAN_REAL && !isfinite(column_f64(word)))
         return FORMAT_ASK;
     else
-        ok = put_plain(t, strings, type, word);
+        ok = format_put(t, strings, type, word);
     return ok ? FORMAT_TEXT : FORMAT_NO_MEMORY;
 }
 
@@ -348,7 +352,7 @@ static enum format_result put_piece(struct format_text *t, const struct strpool 
     bool null = word == plan_null(type), ok;
     switch (piece->kind) {
     case PIECE_PLAIN:
-        ok = put_plain(t, strings, type, word);
+        ok = format_put(t, strings, type, word);
         break;
     case PIECE_STRING:
         ok = put_string(t, strings, piece, type, word, null);

@@ -67,6 +67,17 @@ static struct plan_expr *make_call(struct reader *r, const char *name, enum plan
     return text ? plan_make_call(r->plan, type, text, args, n) : NULL;
 }
 
+enum { MOST_DIGITS = 9 };
+
+/* round() of a number that varies, to digits that do not. */
+static bool rounds_reals(const struct plan_expr *x)
+{
+    const struct plan_expr *digits = x->n_args == 2 ? x->args[1] : NULL;
+    return x->args[0]->type == PLAN_REAL && x->args[0]->op != X_CONST &&
+           (!digits ||
+            (digits->op == X_CONST && digits->type == PLAN_INT && digits->word >= 0 && digits->word <= MOST_DIGITS));
+}
+
 static struct plan_expr *read_call(struct reader *r, const struct sql_expr *x, size_t at)
 {
     struct plan_expr *args[PLAN_MAX_CALL_ARGS] = {NULL};
@@ -82,6 +93,8 @@ static struct plan_expr *read_call(struct reader *r, const struct sql_expr *x, s
         format_read_printf(r->plan, &r->planner->e->storage->strings, out);
     else if (out && sql_name_is(x->name, "length"))
         format_read_length(r->plan, out);
+    if (out && sql_name_is(x->name, "round"))
+        out->rounds = rounds_reals(out);
     return out;
 }
 

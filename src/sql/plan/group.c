@@ -46,6 +46,7 @@ static uint64_t hash_group(const struct groups *g, const int64_t *const *keys, u
     uint64_t h = 0;
     for (uint32_t k = 0; k < g->r->plan->n_keys; k++)
         h = (h ^ (h >> 29) ^ (uint64_t)keys[k][i]) * 0x9e3779b97f4a7c15ull;
+    h = (h ^ h >> 32) * 0xd6e8feb86659fd93ull; /* reals of even distances would lie in few places without */
     return h ^ h >> 32;
 }
 
@@ -213,6 +214,32 @@ static bool number(struct groups *g, const struct batch *b)
 
 /* ---- the sink ---- */
 
+/* Does row i of the batch come before the one remembered, by SQLite's loops? */
+static bool comes_before(const struct groups *g, const struct batch *b, uint32_t i, uint32_t group)
+{
+    const struct query_plan *p = g->r->plan;
+    for (uint32_t k = 0; k < p->n_loops; k++) {
+        uint8_t s = p->loops[k];
+        if (b->rows[s][i] != g->rows[s][group])
+            return b->rows[s][i] < g->rows[s][group];
+    }
+    return false;
+}
+
+/* Remembers the rows that stand for their groups: the first of equals, the last of those without a value. */
+static void choose(struct groups *g, const struct batch *b, const uint8_t *extremes)
+{
+    bool picks = g->r->plan->picks_first;
+    for (uint32_t i = 0; i < b->n; i++) {
+        uint32_t group = g->ids[i];
+        bool takes = extremes[i] == EXTREME_BETTER || (extremes[i] == EXTREME_NULL && !picks);
+        if (picks && (extremes[i] == EXTREME_EQUAL || extremes[i] == EXTREME_NULL))
+            takes = comes_before(g, b, i, group) == (extremes[i] == EXTREME_EQUAL);
+        if (takes)
+            remember(g, group, b, i);
+    }
+}
+
 static bool push(struct sink *s, const struct batch *b)
 {
     struct groups *g = (struct groups *)s;
@@ -222,13 +249,18 @@ static bool push(struct sink *s, const struct batch *b)
     if (!number(g, b))
         return false;
     for (uint32_t a = 0; a < p->n_aggregates && !g->r->rc; a++) {
-        uint8_t *better = NULL, changed[BATCH];
-        if ((int)a == p->extreme)
-            better = memset(changed, 0, b->n);
-        accumulate(&g->accumulators[a], g->r, b, g->ids, better);
-        for (uint32_t i = 0; better && i < b->n; i++)
-            if (better[i])
-                remember(g, g->ids[i], b, i);
+        uint8_t extremes[BATCH];
+        bool chooses = (int)a == p->extreme;
+        if (chooses)
+            memset(extremes, EXTREME_NOT, b->n);
+        accumulate(&g->accumulators[a], g->r, b, g->ids, chooses ? extremes : NULL);
+        if (chooses)
+            choose(g, b, extremes);
+    }
+    if (p->picks_first && p->extreme < 0) {
+        uint8_t equal[BATCH];
+        memset(equal, EXTREME_EQUAL, b->n);
+        choose(g, b, equal);
     }
     return !g->r->rc;
 }

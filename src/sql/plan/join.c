@@ -118,27 +118,6 @@ static bool index_build(struct join *j, const struct plan_step *step, struct key
     return !r->rc && key_index_finish(r, step, h);
 }
 
-/* Which rows of a source that is joined by row pass its tests. */
-static bool pass_build(struct run *r, const struct plan_step *step, struct key_index *h)
-{
-    struct scan scan;
-    uint32_t rows[BATCH + 8], n, n_rows = r->tables[step->source]->n_rows;
-    if (!step->n_tests)
-        return true;
-    if (!run_alloc(r, n_rows) || !(h->passes = mem_zalloc((size_t)n_rows + 1))) {
-        r->rc = r->rc ? r->rc : SQLITE_NOMEM;
-        return false;
-    }
-    scan_open(r, step, &scan);
-    while (scan_next(r, &scan, step->source, rows, &n)) {
-        h->n += n;
-        for (uint32_t i = 0; i < n; i++)
-            h->passes[rows[i]] = 1;
-    }
-    scan_close(&scan);
-    return !r->rc;
-}
-
 /* ---- from step to step ---- */
 
 static void run_step(struct join *j, uint32_t at, const struct batch *b);
@@ -208,20 +187,20 @@ static bool pair_passes(struct join *j, uint32_t at, const struct batch *b, uint
     return eval_filter(j->r, s->after, s->n_after, &one, keep) == 1;
 }
 
-/* The rows of the batch whose partner is there and passes its tests; without branches, since nobody can foresee them.
- */
-static uint32_t find_partners(const struct key_index *h, const int64_t *keys, uint32_t n, uint32_t n_rows,
-                              uint32_t *found)
+/* Hands on a batch whose rows have one partner each. */
+static void put_all(struct join *j, uint32_t at, const struct batch *b, const int64_t *keys)
 {
-    static const uint8_t passes = 1;
-    const uint8_t *all = h->passes ? h->passes : &passes;
-    uint32_t n_found = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        bool there = (uint64_t)keys[i] < n_rows;
-        found[n_found] = i;
-        n_found += there & all[there && h->passes ? keys[i] : 0];
-    }
-    return n_found;
+    const struct plan_step *steps = j->r->plan->steps;
+    uint32_t *partners = j->steps[at].out[steps[at].source];
+    struct batch pairs = {.n = b->n};
+    if (j->steps[at].n_out)
+        flush(j, at);
+    for (uint32_t i = 0; i < b->n; i++)
+        partners[i] = (uint32_t)keys[i];
+    for (uint32_t k = 0; k < at; k++)
+        pairs.rows[steps[k].source] = b->rows[steps[k].source];
+    pairs.rows[steps[at].source] = partners;
+    hand_on(j, at, &pairs);
 }
 
 /* The pairs of the rows found, as many at a time as the batch has room for. */
@@ -230,6 +209,10 @@ static void put_found(struct join *j, uint32_t at, const struct batch *b, const 
 {
     struct step_state *st = &j->steps[at];
     const struct plan_step *steps = j->r->plan->steps;
+    if (n == b->n) {
+        put_all(j, at, b, keys);
+        return;
+    }
     for (uint32_t done = 0; done < n && !j->r->rc && !j->enough;) {
         uint32_t room = BATCH - st->n_out, take = n - done < room ? n - done : room;
         for (uint32_t k = 0; k < at; k++) {
@@ -278,7 +261,7 @@ static void join_by_row(struct join *j, uint32_t at, const struct batch *b)
     uint32_t n_rows = j->r->tables[s->source]->n_rows, *found = j->steps[at].found;
     int64_t *keys = j->steps[at].keys; /* what follows evaluates, too */
     memcpy(keys, eval(j->r, s->keys[0], b), b->n * sizeof *keys);
-    uint32_t n = find_partners(h, keys, b->n, n_rows, found);
+    uint32_t n = key_index_partners(h, keys, b->n, n_rows, found);
     if (j->steps[at].tests_found)
         n = keep_tested(j, at, keys, found, n);
     if (!s->n_after && (!left || n == b->n)) {
@@ -551,7 +534,7 @@ static bool build_step(struct join *j, uint32_t at)
     if (needs_nothing(j, at))
         return true;
     if (s->by_row)
-        ok = pass_build(j->r, s, &st->index);
+        ok = key_index_pass(j->r, s, &st->index);
     else if (!s->by_sorted)
         ok = index_build(j, s, &st->index);
     bool none = s->by_row ? st->index.passes && !st->index.n : !s->by_sorted && !st->index.n;

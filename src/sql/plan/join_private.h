@@ -53,6 +53,11 @@ void key_index_fetch(const struct key_index *h, uint32_t n_keys, const int64_t *
 uint32_t key_index_first(struct key_index *h, uint32_t n_keys, const int64_t *key);
 /* The next one behind that place. */
 uint32_t key_index_next(const struct key_index *h, uint32_t n_keys, const int64_t *key, uint32_t place);
+/* Of joins by row number. Finds the rows of the source that pass the step's tests. False: r->rc. */
+bool key_index_pass(struct run *r, const struct plan_step *step, struct key_index *h);
+/* The rows of a batch whose partner is there and passes: how many, and which of the n. */
+uint32_t key_index_partners(const struct key_index *h, const int64_t *keys, uint32_t n, uint32_t n_rows,
+                            uint32_t *found);
 
 /* The rows of a source by key and, within a key, by what a range compares. */
 struct range_index {

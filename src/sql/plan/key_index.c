@@ -1,5 +1,6 @@
 /* The rows of a source by their keys: by number where those lie close together, in order where they have one, by hash
  * else. */
+#include "base/vectorised.h"
 #include "sql/plan/join_private.h"
 
 #include <string.h>
@@ -34,6 +35,7 @@ static inline uint64_t hash_key(const int64_t *key, uint32_t n_keys)
     uint64_t h = (uint64_t)key[0] * 0x9e3779b97f4a7c15ull;
     for (uint32_t k = 1; k < n_keys; k++)
         h = (h ^ (h >> 29) ^ (uint64_t)key[k]) * 0x9e3779b97f4a7c15ull;
+    h = (h ^ h >> 32) * 0xd6e8feb86659fd93ull;
     return h ^ h >> 32;
 }
 
@@ -278,4 +280,54 @@ uint32_t key_index_next(const struct key_index *h, uint32_t n_keys, const int64_
     if (h->sorted_by < 0)
         return h->next[place - 1];
     return next_place(h, n_keys, key, place < h->n ? place + 1 : 0);
+}
+
+/* ---- by row number ---- */
+
+bool key_index_pass(struct run *r, const struct plan_step *step, struct key_index *h)
+{
+    struct scan scan;
+    uint32_t rows[BATCH + 8], n, n_rows = r->tables[step->source]->n_rows;
+    if (!step->n_tests)
+        return true;
+    if (!run_alloc(r, n_rows) || !(h->passes = mem_zalloc((size_t)n_rows + 1))) {
+        r->rc = r->rc ? r->rc : SQLITE_NOMEM;
+        return false;
+    }
+    scan_open(r, step, &scan);
+    while (scan_next(r, &scan, step->source, rows, &n)) {
+        h->n += n;
+        for (uint32_t i = 0; i < n; i++)
+            h->passes[rows[i]] = 1;
+    }
+    scan_close(&scan);
+    return !r->rc;
+}
+
+VECTORISED static bool are_below(const int64_t *keys, uint32_t n, uint64_t end)
+{
+    uint64_t beyond = 0;
+    for (uint32_t i = 0; i < n; i++)
+        beyond |= (uint64_t)keys[i] >= end;
+    return !beyond;
+}
+
+/* Without branches, since nobody can foresee them. */
+uint32_t key_index_partners(const struct key_index *h, const int64_t *keys, uint32_t n, uint32_t n_rows,
+                            uint32_t *found)
+{
+    static const uint8_t passes = 1;
+    const uint8_t *all = h->passes ? h->passes : &passes;
+    uint32_t n_found = 0;
+    if (!h->passes && are_below(keys, n, n_rows)) {
+        for (; n_found < n; n_found++)
+            found[n_found] = n_found;
+        return n;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        bool there = (uint64_t)keys[i] < n_rows;
+        found[n_found] = i;
+        n_found += there & all[there && h->passes ? keys[i] : 0];
+    }
+    return n_found;
 }

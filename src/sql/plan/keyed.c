@@ -210,6 +210,9 @@ bool plan_read_keyed_core(struct reader *r, struct reader *outer, const struct s
     for (uint32_t i = 0; i < k->n_ranges; i++)
         if (!plan_add_item(r, k->ranges[i].own, "range", 5))
             return false;
+    for (uint32_t i = 0; k->ties && i < p->n_orders; i++)
+        if (!plan_add_item(r, p->orders[i], "order", 5))
+            return false;
     p->limit = k->n || k->n_ranges ? -1 : 1; /* one will do */
     if (!plan_lift(p) || (p->grouped && p->groups.n_columns > p->n_keys))
         return false;

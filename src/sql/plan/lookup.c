@@ -34,6 +34,7 @@ static struct plan_lookup *add_keyed(struct reader *r, enum lookup_kind kind, st
     if (l) {
         l->aggregate = k->aggregate;
         l->last = k->last;
+        l->n_ties = k->ties ? sub->n_orders : 0;
     }
     return l;
 }
@@ -176,9 +177,8 @@ static struct plan_expr *read_value(struct reader *r, const struct sql_expr *x)
         return NULL;
     k.value = item->expr;
     struct query_plan *sub = plan_build_keyed(&in, q, &k);
-    if (!sub && !q->order && q->selects->from &&
-        !is_only_table(q)) { /* where one row is found, it may come in any order */
-        k = (struct keyed){.value = item->expr, .aggregate = AGG_KINDS};
+    if (!sub && q->selects->from && !is_only_table(q)) { /* where one row is found, it may come in any order */
+        k = (struct keyed){.value = item->expr, .aggregate = AGG_KINDS, .ties = q->order != NULL};
         in = inside(r, true);
         sub = plan_build_keyed(&in, q, &k);
     }
@@ -190,7 +190,8 @@ static struct plan_expr *read_value(struct reader *r, const struct sql_expr *x)
     bool computed = l->sub->grouped || l->aggregate != AGG_KINDS;
     if (type == PLAN_NULL)
         return NULL;
-    l->one = !computed && k.n + k.n_ranges && l->sub->n_sources > 1; /* nobody knows which of several is the first */
+    /* nobody knows which of several is the first, unless they are ordered */
+    l->one = !computed && k.n + k.n_ranges && l->sub->n_sources > 1 && !k.ties;
     l->missing = plan_null(type);
     if (computed && k.n + k.n_ranges && !of_no_rows(r, k.value, type, &l->missing))
         return NULL;

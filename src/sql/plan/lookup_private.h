@@ -9,11 +9,17 @@ struct lookup_keys {
     int64_t *keys;
     uint64_t *slots; /* the upper half of the hash, then place + 1 */
     uint32_t n, cap, mask, n_keys;
+    uint32_t *direct; /* by key - base: place + 1; NULL: by hash */
+    int64_t base;
+    uint64_t width;
 };
 
 /* Memory of n things and one more, counted; NULL: r->rc. */
 void *lookup_alloc(struct run *r, uint64_t n, size_t size);
 void lookup_keys_free(struct lookup_keys *k);
+/* Before the first is added: the only key of `n` rows is a column of a table. Where its values lie close together they
+ * need no hash. False: r->rc. */
+bool lookup_keys_number(struct run *r, struct lookup_keys *k, const struct column *c, uint32_t n);
 /* The place of the key, + 1; 0: it is not there. */
 uint32_t lookup_keys_find(const struct lookup_keys *k, const int64_t *key);
 /* The same; one that is not there is added. 0: r->rc. */

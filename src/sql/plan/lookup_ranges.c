@@ -105,7 +105,8 @@ static bool lay_out(struct run *r, struct lookup_ranges *l, const struct table *
 {
     uint32_t *groups = lookup_alloc(r, t->n_rows, sizeof *groups);
     l->keys.n_keys = l->of->n_keys;
-    bool ok = groups && find_groups(r, l, t, groups);
+    bool ok = groups && (!l->of->n_keys || lookup_keys_number(r, &l->keys, &t->columns[0], t->n_rows)) &&
+              find_groups(r, l, t, groups);
     if (ok)
         l->starts = lookup_alloc(r, l->keys.n + 1ull, sizeof *l->starts);
     if (ok && l->starts)
@@ -140,6 +141,33 @@ static int64_t *words_of(struct run *r, const struct lookup_ranges *l, const str
     for (uint32_t at = 0; out && at < l->n && !run_stopped(r); at += BATCH)
         column_gather(&t->columns[item], l->rows + at, l->n - at < BATCH ? l->n - at : BATCH, out + at);
     return out;
+}
+
+/* Rows of a group lie as they are ordered. Equals with different values: which of them SQLite would find first is not
+ * known. */
+static bool has_no_ties(struct run *r, const struct lookup_ranges *l, const struct table *t)
+{
+    const struct plan_lookup *of = l->of;
+    uint32_t first = item_of_range(of, of->n_ranges);
+    int64_t *words[PLAN_MAX_ORDER + 1] = {NULL};
+    bool tie = false;
+    for (uint32_t k = 0; k <= of->n_ties && !r->rc; k++)
+        words[k] = words_of(r, l, t, k < of->n_ties ? first + k : of->n_keys);
+    for (uint32_t g = 0; g < l->keys.n && !r->rc; g++)
+        for (uint32_t i = l->starts[g] + 1; i < l->starts[g + 1]; i++) {
+            bool equal = words[of->n_ties][i] != words[of->n_ties][i - 1];
+            for (uint32_t k = 0; k < of->n_ties && equal; k++) {
+                int64_t a = words[k][i - 1], b = words[k][i];
+                bool zeros = t->columns[first + k].type == COL_F64 && column_f64(a) == 0 && column_f64(b) == 0;
+                equal = a == b || zeros;
+            }
+            tie |= equal;
+        }
+    for (uint32_t k = 0; k <= of->n_ties; k++)
+        mem_free(words[k]);
+    if (tie && !r->rc)
+        r->rc = RUN_GAVE_UP;
+    return !r->rc;
 }
 
 /* Those whose rows are not in order yet. */
@@ -340,7 +368,7 @@ static struct lookup_ranges *rows_of(struct run *r, const struct plan_lookup *of
     if (is_sorted_count(r, l))
         return l;
     r->rc = plan_run_to_table(of->sub, &t);
-    bool ok = !r->rc && lay_out(r, l, t) && make_bounds(r, l, t);
+    bool ok = !r->rc && lay_out(r, l, t) && (!of->n_ties || has_no_ties(r, l, t)) && make_bounds(r, l, t);
     bool rows_only = of->aggregate == AGG_COUNT && of->sub->items[of->n_keys].expr->op == X_CONST;
     if (ok && of->kind == LOOKUP_VALUE && !rows_only)
         ok = (l->values = words_of(r, l, t, of->n_keys)) != NULL && !r->rc;

@@ -8,6 +8,7 @@ struct lookup_rows {
     struct lookup_keys
         keys;        /* rows with a NULL among them are left out; of those with one key the first stays, or the last */
     int64_t *values; /* by place of the key; NULL: there are none */
+    int64_t *orders; /* by place, n_ties each: what ordered the row of that value; NULL: no matter */
     bool any, any_null; /* rows; rows with a NULL */
 };
 
@@ -18,7 +19,27 @@ void lookup_rows_free(struct lookup_rows *l)
     stage_free(l->t);
     lookup_keys_free(&l->keys);
     mem_free(l->values);
+    mem_free(l->orders);
     mem_free(l);
+}
+
+/* The first row of a key stays, or another one gives way to it. False: that one is its equal, but has another value:
+ * which of them SQLite would find first is not known. */
+static bool settle_tie(struct lookup_rows *l, const struct plan_lookup *of, int64_t *const *words, uint32_t i,
+                       uint32_t place, bool first)
+{
+    uint32_t before = of->n_keys + 1;
+    int64_t *orders = l->orders + (size_t)(place - 1) * of->n_ties;
+    bool equal = !first && words[of->n_keys][i] != l->values[place - 1];
+    for (uint32_t k = 0; k < of->n_ties; k++) {
+        int64_t word = words[before + k][i];
+        if (of->sub->items[before + k].expr->type == PLAN_REAL && word == column_f64_word(-0.0))
+            word = 0;
+        if (first)
+            orders[k] = word;
+        equal &= orders[k] == word;
+    }
+    return !equal;
 }
 
 /* Adds rows [at, at + n) of the table, whose words lie in `words`. */
@@ -42,7 +63,7 @@ static bool add_rows(struct run *r, struct lookup_rows *l, const struct plan_loo
             return false;
         if (l->values && (place > before || of->last))
             l->values[place - 1] = words[n_keys][i];
-        if (of->one && place <= before) {
+        if ((of->one && place <= before) || (l->orders && !settle_tie(l, of, words, i, place, place > before))) {
             r->rc = RUN_GAVE_UP;
             return false;
         }
@@ -52,8 +73,8 @@ static bool add_rows(struct run *r, struct lookup_rows *l, const struct plan_loo
 
 static void add_all(struct run *r, struct lookup_rows *l, const struct plan_lookup *of)
 {
-    uint32_t rows[BATCH], n_words = of->n_keys + (l->values != NULL), n_rows = l->t->n_rows;
-    int64_t *words[PLAN_MAX_KEYS + 1] = {NULL};
+    uint32_t rows[BATCH], n_words = of->n_keys + (l->values != NULL) + of->n_ties, n_rows = l->t->n_rows;
+    int64_t *words[PLAN_MAX_KEYS + 1 + PLAN_MAX_ORDER] = {NULL};
     int64_t *all = mem_alloc((n_words + 1) * (size_t)BATCH * sizeof *all);
     bool more = all != NULL;
     if (!all)
@@ -88,8 +109,13 @@ static struct lookup_rows *rows_of(struct run *r, const struct plan_lookup *of)
     uint32_t n = l->t->n_rows;
     l->any = n != 0;
     l->keys.n_keys = of->n_keys;
-    if (of->kind != LOOKUP_VALUE || (l->values = lookup_alloc(r, n, sizeof *l->values)))
-        add_all(r, l, of);
+    if (of->n_keys && !lookup_keys_number(r, &l->keys, &l->t->columns[0], n))
+        return NULL;
+    if (of->kind == LOOKUP_VALUE && !(l->values = lookup_alloc(r, n, sizeof *l->values)))
+        return NULL;
+    if (of->n_ties && !(l->orders = lookup_alloc(r, (uint64_t)n * of->n_ties, sizeof *l->orders)))
+        return NULL;
+    add_all(r, l, of);
     stage_free(l->t);
     l->t = NULL;
     return r->rc ? NULL : l;

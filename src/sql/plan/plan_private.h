@@ -84,6 +84,7 @@ struct plan_lookup {
     uint32_t n_keys, n_ranges;
     uint8_t ops[PLAN_MAX_RANGES]; /* by range: SQL_NE … SQL_GE, `inner op outer` */
     uint8_t aggregate; /* enum aggregate_kind, of the values within the ranges; AGG_KINDS: the first of them */
+    uint32_t n_ties;   /* the last columns order its rows: equals of one key must not have other values */
     bool last;         /* the last row is meant where others take the first */
     bool one;          /* a second row of a key is an error */
     int64_t missing;   /* the value where no row has the keys */
@@ -94,6 +95,7 @@ struct plan_expr {
     uint8_t type; /* enum plan_type */
     uint8_t sql;  /* enum sql_op */
     bool negated, list_has_null;
+    bool rounds; /* X_CALL: round() of reals to few digits */
     char letter; /* the affinity that SQLite would see: 'i', 'd', 't', or 'c' for none */
     uint8_t source;
     int16_t column;
@@ -210,6 +212,7 @@ enum window_kind {
     WIN_AVG,
     WIN_MIN,
     WIN_MAX,
+    WIN_CONCAT, /* `separator` */
     WIN_KINDS
 };
 
@@ -230,6 +233,7 @@ struct plan_window {
     int16_t arg, fallback, filter; /* columns of the stage; -1: none */
     int64_t offset;                /* of lag, lead, ntile, nth_value */
     int64_t from, to;              /* from FRAME_SLIDING on: relative to the row; FRAME_FAR: unbounded */
+    struct slice separator;
 };
 
 /* What windows that are computed together have in common. */
@@ -265,6 +269,7 @@ struct query_plan {
     struct plan_step steps[PLAN_MAX_SOURCES];
     uint32_t n_steps;
     bool restore_order;              /* rows are to be sorted by the rows of `loops` */
+    bool picks_first;                /* only which row of equals stands for a group shows order: `loops` tell it */
     uint8_t loops[PLAN_MAX_SOURCES]; /* sources from the outermost loop of SQLite to the innermost */
     uint32_t n_loops;
     struct plan_expr
@@ -476,6 +481,7 @@ struct keyed {
     uint32_t n_ranges;
     uint8_t aggregate;            /* of the values within ranges; AGG_KINDS: none */
     bool last;                    /* of the rows, where the value is not an aggregate */
+    bool ties;                    /* what orders the rows is to be listed, too */
     const struct sql_expr *value; /* NULL: none */
     const struct sql_expr *whole; /* what an aggregate is a part of, whose other parts look outside; NULL: nothing */
 };
@@ -602,6 +608,9 @@ bool format_read_quote(struct query_plan *p, struct plan_expr *x);
 /* The same of length(), whose result is no text. */
 bool format_read_length(struct query_plan *p, struct plan_expr *x);
 bool format_counts(const struct plan_expr *x);
+/* Appends a value of any type but NULL, as CAST AS TEXT gives it; false: no memory. */
+bool format_put(struct format_text *t, const struct strpool *strings, enum plan_type type, int64_t word);
+bool format_put_text(struct format_text *t, struct slice s);
 enum format_result format_length(const struct plan_expr *x, const struct strpool *strings, const int64_t *const *args,
                                  uint32_t i, struct format_text *room, int64_t *out);
 /* The expression itself where it is a chain of `||`, else NULL. */

@@ -35,13 +35,19 @@ static bool has_real_key(const struct query_plan *p)
     return false;
 }
 
-/* Do sums, lists or bare columns show in which order rows came? */
-static bool groups_show_order(const struct query_plan *p)
+/* Do bare columns show which row of a group came first? */
+static bool bare_columns_show_order(const struct query_plan *p)
 {
     uint32_t known = determined(p);
     for (uint32_t i = p->n_keys; i < p->groups.n_columns; i++)
         if (p->groups.columns[i]->sources & ~known)
             return true;
+    return false;
+}
+
+/* Do sums or lists show in which order rows came? */
+static bool aggregates_show_order(const struct query_plan *p)
+{
     for (uint32_t i = 0; i < p->n_aggregates; i++) {
         const struct plan_aggregate *a = &p->aggregates[i];
         if (a->kind == AGG_CONCAT || (a->arg && a->arg->type == PLAN_REAL && a->kind >= AGG_SUM && a->kind <= AGG_MAX))
@@ -91,7 +97,8 @@ bool plan_settle_order(struct reader *r)
 {
     struct query_plan *p = r->plan;
     bool open = r->any_order && p->limit < 0 && !p->offset && !p->n_windows;
-    bool shows = p->grouped ? groups_show_order(p) || has_real_key(p) || p->group_order == GROUPS_AS_FOUND : !open;
+    bool all_show = aggregates_show_order(p) || has_real_key(p) || p->group_order == GROUPS_AS_FOUND;
+    bool shows = p->grouped ? all_show || bare_columns_show_order(p) : !open;
     if (r->below_any && (!p->grouped || shows))
         return false;
     if (p->distinct && !open && !orders_all(p))
@@ -113,6 +120,11 @@ bool plan_settle_order(struct reader *r)
     if (p->order_unknown || !order_of_loops(r))
         return false;
     p->restore_order = p->n_arms || !loops_agree(p);
+    p->picks_first = p->restore_order && p->grouped && !all_show && !p->n_arms;
+    if (p->picks_first) {
+        p->restore_order = false;
+        p->unordered = true;
+    }
     return true;
 }
 

@@ -1,17 +1,8 @@
 /* Window functions: the rows are kept as a table and sorted by partition and order; each function then goes over the
  * partitions once. Functions over other partitions or orders are computed before, level by level. */
-#include "sql/plan/plan_private.h"
+#include "sql/plan/window_private.h"
 
 #include <string.h>
-
-struct windows {
-    struct sink base;
-    struct run *r;
-    struct table *t;
-    uint32_t *rows, n;
-    uint8_t *starts; /* by place: 1 a partition begins, 2 rows that are no equals of those before */
-    const struct plan_level *level;
-};
 
 static bool fail(struct run *r, int rc)
 {
@@ -104,23 +95,6 @@ static bool find_starts(struct windows *w)
 
 /* ---- functions ---- */
 
-struct partition {
-    struct windows *w;
-    const struct plan_window *of;
-    const int64_t *args, *fallbacks, *filter;
-    const int64_t *keys; /* FRAME_RANGE: what orders the rows, ascending */
-    uint32_t *groups;    /* FRAME_GROUPS: where they begin in the partition; then its end */
-    uint32_t n_groups;
-    int64_t null, *out;
-    uint32_t from, to; /* rows [from, to) */
-};
-
-/* How far the frames have come; they only go forward. */
-struct walk {
-    uint32_t peers_end;
-    int64_t lo, hi, group;
-};
-
 static uint32_t peers_end(const struct partition *p, uint32_t at)
 {
     while (++at < p->to && !(p->w->starts[at] & 2))
@@ -202,8 +176,7 @@ static void find_groups(const struct partition *p, uint32_t i, struct walk *w, i
     *hi = *hi < *lo ? *lo : *hi;
 }
 
-/* The frame of a row, [*lo, *hi). */
-static void frame_of(const struct partition *p, uint32_t i, struct walk *w, int64_t *lo, int64_t *hi)
+void window_frame_of(const struct partition *p, uint32_t i, struct walk *w, int64_t *lo, int64_t *hi)
 {
     *lo = p->from;
     *hi = p->to;
@@ -237,7 +210,7 @@ static void pick_rows(const struct partition *p)
     struct walk walk = {.peers_end = p->from};
     for (uint32_t i = p->from; i < p->to; i++) {
         int64_t lo, hi, at;
-        frame_of(p, i, &walk, &lo, &hi);
+        window_frame_of(p, i, &walk, &lo, &hi);
         at = p->of->kind == WIN_FIRST ? lo : p->of->kind == WIN_LAST ? hi - 1 : lo + p->of->offset - 1;
         p->out[i] = at >= lo && at < hi ? p->args[at] : p->null;
     }
@@ -263,7 +236,7 @@ static void keep_extremes(const struct partition *p)
     }
     for (uint32_t i = p->from; i < p->to; i++) {
         int64_t lo, hi;
-        frame_of(p, i, &walk, &lo, &hi);
+        window_frame_of(p, i, &walk, &lo, &hi);
         for (; done < hi; done++) {
             int64_t v = p->args[done];
             if (v == p->null || (p->filter && p->filter[done] != 1))
@@ -336,7 +309,7 @@ static void sum_up(const struct partition *p, bool real)
     }
     for (uint32_t i = p->from; i < p->to && !p->w->r->rc; i++) {
         int64_t lo, hi;
-        frame_of(p, i, &walk, &lo, &hi);
+        window_frame_of(p, i, &walk, &lo, &hi);
         for (; in < hi; in++)
             add(&s, p, real, in, 1);
         for (; out < lo && out < in; out++)
@@ -374,6 +347,9 @@ static void run_partition(const struct partition *p, enum plan_type arg)
     case WIN_MIN:
     case WIN_MAX:
         keep_extremes(p);
+        break;
+    case WIN_CONCAT:
+        window_concat(p, arg);
         break;
     default:
         sum_up(p, arg == PLAN_REAL);

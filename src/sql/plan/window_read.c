@@ -23,7 +23,8 @@ static const struct {
                {"total", WIN_TOTAL, 1, 1},
                {"avg", WIN_AVG, 1, 1},
                {"min", WIN_MIN, 1, 1},
-               {"max", WIN_MAX, 1, 1}};
+               {"max", WIN_MAX, 1, 1},
+               {"group_concat", WIN_CONCAT, 1, 2}};
 
 /* n of `n PRECEDING`, as a distance from the row; false when it is no plain number. */
 static bool read_bound(struct reader *r, const struct sql_bound *b, int64_t *out)
@@ -185,7 +186,7 @@ static enum plan_type window_type(uint8_t kind, enum plan_type of)
         return PLAN_REAL;
     if (kind <= WIN_NTILE || kind == WIN_COUNT || kind == WIN_COUNT_ROWS)
         return PLAN_INT;
-    return of;
+    return kind == WIN_CONCAT ? PLAN_TEXT : of;
 }
 
 /* The other arguments: how many rows away, and what stands where there is none. */
@@ -197,11 +198,17 @@ static bool read_window_args(struct reader *r, const struct sql_expr *x, struct 
     if (w->kind != WIN_NTILE && arg) {
         struct plan_expr *v = read_expr(r, arg);
         int at = v && v->type != PLAN_NULL ? plan_stage_column(p, &p->window_rows, v) : -1;
-        if (at < 0 || (v->type == PLAN_TEXT && w->kind >= WIN_SUM))
+        if (at < 0 || (v->type == PLAN_TEXT && w->kind >= WIN_SUM && w->kind != WIN_CONCAT))
             return false;
         *of = (enum plan_type)v->type;
         w->arg = (int16_t)at;
         arg = arg->next;
+    }
+    if (w->kind == WIN_CONCAT) {
+        struct plan_expr *s = arg ? read_constant(r, arg) : NULL;
+        w->separator = s && s->type == PLAN_TEXT ? strpool_view(&r->planner->e->storage->strings, (strid)s->word)
+                                                 : slice_of(",", 1);
+        return !arg || (s && s->type == PLAN_TEXT);
     }
     if (arg) {
         struct plan_expr *n = read_constant(r, arg);

@@ -111,6 +111,32 @@ static bool asks_seldom(const struct query_plan *p)
     return false;
 }
 
+enum { STOPS_SOON = 8 /* times as many rows as LIMIT asks for */ };
+
+/* Windows over one table in the order of the answer, of which the first rows are asked for: SQLite sorts the numbers of
+ * the rows, and computes what is asked for only. */
+static bool stops_in_window(const struct query_plan *p)
+{
+    const struct plan_level *l = &p->levels[0];
+    if (p->n_levels != 1 || p->n_sources != 1 || !p->sources[0].table.name || p->grouped || p->limit < 0 ||
+        p->n_orders > l->n)
+        return false;
+    const struct table *t = p->sources[0].table.table;
+    if (p->limit > t->n_rows || p->offset > t->n_rows || p->limit + p->offset > t->n_rows / STOPS_SOON)
+        return false;
+    for (uint32_t i = 0; i < l->n; i++) {
+        const struct plan_expr *o = i < p->n_orders ? p->orders[i] : NULL;
+        if (p->window_rows.columns[l->order[i].column]->op != X_COLUMN ||
+            (o && (o->op != X_COLUMN || o->source != PLAN_WINDOWS || o->column != l->order[i].column ||
+                   p->orders_desc[i] != l->order[i].desc)))
+            return false;
+    }
+    for (uint32_t i = 0; i < p->n_windows; i++)
+        if (p->windows[i].frame == FRAME_WHOLE && !l->n_partition)
+            return false;
+    return true;
+}
+
 bool plan_is_worth_it(const struct query_plan *p, bool inner, bool direct)
 {
     bool first_rows = p->limit >= 0 && !p->n_orders && !p->grouped; /* SQLite stops when it has them */
@@ -121,6 +147,8 @@ bool plan_is_worth_it(const struct query_plan *p, bool inner, bool direct)
     for (uint32_t i = 0; i < p->n_levels; i++)
         if (first_rows && p->levels[i].n_partition)
             return false;
+    if (stops_in_window(p))
+        return false;
     if (first_rows && p->restore_order && !p->n_windows)
         return false;
     for (uint32_t i = 0; i < p->n_sources; i++)
