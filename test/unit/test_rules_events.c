@@ -15,6 +15,11 @@
 #define EARLIER "1{8:1 10:1 13:1 44{1:5 2:6}}"
 
 static const struct rule rules[] = {
+    {"args of an event: picture and correlation, then its other fields as they come",
+     THREAD "1{8:6 10:1 11{9:3 11:2 26{1'k'} 52:7 28{1:5 3:6} 50{1'abc'}}}",
+     "SELECT group_concat(key) FROM args JOIN slice USING (arg_set_id)",
+     "screenshot.jpg_image,correlation_id,chrome_keyed_service.name,chrome_histogram_sample.name_hash,chrome_histogram_"
+     "sample.sample"},
     {"further counters: too few tracks for the values, and too many of both",
      "1{8:1 10:1 13:1 60{1:6 2'c' 8{}}} 1{8:2 10:1 11{9:3 31:6 12:5 12:6}} 1{8:3 10:1 11{9:3 31:6 31:6 31:6 31:6 31:6 "
      "31:6 31:6 31:6 31:6 12:1 12:2 12:3 12:4 12:5 12:6 12:7 12:8 12:9}}",

@@ -463,6 +463,7 @@ enum arg_class {
     FROM_SOURCE,
     FROM_TASK,
     FROM_LOG,
+    FROM_SCREENSHOT,
     FROM_HISTOGRAM,
     FROM_CORRELATION,
     FROM_TYPED,
@@ -482,6 +483,8 @@ static enum arg_class class_of(uint32_t field)
         return FROM_TASK;
     case TRACK_EVENT_LOG_MESSAGE:
         return FROM_LOG;
+    case TRACK_EVENT_SCREENSHOT:
+        return FROM_SCREENSHOT;
     case TRACK_EVENT_CORRELATION_ID:
     case TRACK_EVENT_CORRELATION_ID_STR:
     case TRACK_EVENT_CORRELATION_ID_STR_IID:
