@@ -448,7 +448,7 @@ class Ctf2(harness.Case):
         d = self.make("bad", [("app:a", [])], [(0, 1, 8, b"")])
         good = (d / "metadata").read_text()
         for old, new, says in (('"version": 2', '"version": 3', "version 3 of CTF is not known"),
-                               ('"version": 2}', '"version": 2, "extensions": {"some.org": {"x": {}}}}', "the extension 'some.org' is not known"),
+                               ('"version": 2}', '"version": 2, "extensions": {"some.org": {"x": {}}}}', "the extension 'x' of 'some.org' is not known"),
                                ('"default-clock-class-id": "c"', '"default-clock-class-id": "d"', "no clock class has the id 'd'"),
                                ('"length": 8,', '"length": 65,', "integer of 65 bits"),
                                ('"structure"', '"strukture"', "unknown field class type 'strukture'"),

@@ -38,13 +38,20 @@ static bool read_uuid(struct tsdl_parser *p, struct slice json, uint8_t bytes[16
     return !p->rc;
 }
 
-/* An extension that the preamble declares changes what the rest means. */
+/* An extension that the preamble declares changes what the rest means. They stand by name in namespaces. */
 static void refuse_extensions(struct tsdl_parser *p, struct slice json)
 {
     struct json_reader r = json_reader(json);
-    struct json_text space;
-    if (json.len && json_enter(&r, '{') && json_member(&r, &space))
-        tsdl_fail(p, "the extension '%.*s' is not known", (int)space.raw.len, (const char *)space.raw.p);
+    struct json_text space, name;
+    if (!json.len || !json_enter(&r, '{'))
+        return;
+    while (!p->rc && json_member(&r, &space)) {
+        if (!json_enter(&r, '{'))
+            (void)json_skip(&r, NULL);
+        else if (json_member(&r, &name))
+            tsdl_fail(p, "the extension '%.*s' of '%.*s' is not known", (int)name.raw.len, (const char *)name.raw.p,
+                      (int)space.raw.len, (const char *)space.raw.p);
+    }
 }
 
 static void parse_preamble(struct tsdl_parser *p, const struct ctf2_object *o)
