@@ -159,18 +159,37 @@ START_TEST(columns_of_table_pointers_have_32_letters)
 }
 END_TEST
 
-/* Each of forty forks doubles the ways through a graph. */
-START_TEST(ways_through_a_graph_have_a_limit)
+/* What a few rows can make of themselves is bounded in all. */
+static const struct {
+    uint64_t bytes;
+    const char *sql, *error;
+} products[] = {
+    /* each of forty forks doubles the ways through a graph */
+    {64 << 20,
+     "INCLUDE PERFETTO MODULE graphs.scan; CREATE PERFETTO TABLE forks AS WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL "
+     "SELECT i + 3 FROM n WHERE i < 120) SELECT i + a AS source_node_id, i + b AS dest_node_id FROM n, (SELECT 0 AS a, "
+     "1 AS b UNION ALL SELECT 0, 2 UNION ALL SELECT 1, 3 UNION ALL SELECT 2, 3); SELECT count(*) FROM "
+     "_graph_scan!(forks, (SELECT 0 AS id, 0 AS d), (d), (SELECT id, d + 1 AS d FROM $table))",
+     "too many ways through the graph"},
+    /* two thousand spans that all meet two thousand others */
+    {64 << 20,
+     "INCLUDE PERFETTO MODULE intervals.intersect; CREATE PERFETTO TABLE spans AS WITH RECURSIVE n(i) AS (SELECT 0 "
+     "UNION ALL SELECT i + 1 FROM n WHERE i < 2000) SELECT i AS id, i AS ts, 5000 AS dur FROM n; SELECT count(*) FROM "
+     "_interval_intersect!((spans, spans), ())",
+     "too many spans meet: they are more than 64 MiB"},
+    /* each node of a chain reaches all behind it: half a million rows of a thousand */
+    {4 << 20,
+     "INCLUDE PERFETTO MODULE graphs.search; CREATE PERFETTO TABLE chain AS WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL "
+     "SELECT i + 1 FROM n WHERE i < 1000) SELECT i AS source_node_id, i + 1 AS dest_node_id, 1 AS edge_weight FROM n; "
+     "SELECT count(*) FROM graph_reachable_weight_bounded_dfs!(chain, (SELECT source_node_id AS root_node_id, 2000 AS "
+     "root_target_weight FROM chain), 0)",
+     "more than 174762 rows: start from fewer roots"},
+};
+
+START_TEST(products_have_a_limit)
 {
-    engine_limit_memory(f.e, 64 << 20);
-    sql_must_fail(
-        &f,
-        "INCLUDE PERFETTO MODULE graphs.scan; CREATE PERFETTO TABLE forks AS WITH RECURSIVE n(i) AS (SELECT 0 "
-        "UNION ALL SELECT i + 3 FROM n WHERE i < 120) SELECT i + a AS source_node_id, i + b AS dest_node_id "
-        "FROM n, (SELECT 0 AS a, 1 AS b UNION ALL SELECT 0, 2 UNION ALL SELECT 1, 3 UNION ALL SELECT 2, 3); "
-        "SELECT count(*) FROM _graph_scan!(forks, (SELECT 0 AS id, 0 AS d), (d), (SELECT id, d + 1 AS d FROM "
-        "$table))",
-        "too many ways through the graph");
+    engine_limit_memory(f.e, products[_i].bytes);
+    sql_must_fail(&f, products[_i].sql, products[_i].error);
     engine_limit_memory(f.e, INT64_MAX);
 }
 END_TEST
@@ -205,7 +224,7 @@ Suite *sql_hostile_suite(void)
     tcase_add_test(t, files_are_opened_where_the_owner_says_so);
     tcase_add_test(t, no_address_of_the_program_is_told);
     tcase_add_test(t, columns_of_table_pointers_have_32_letters);
-    tcase_add_test(t, ways_through_a_graph_have_a_limit);
+    tcase_add_loop_test(t, products_have_a_limit, 0, sizeof products / sizeof *products);
     tcase_add_test(t, memory_has_a_limit);
     suite_add_tcase(s, t);
     return s;

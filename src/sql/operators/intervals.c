@@ -296,13 +296,16 @@ struct intersection {
     active_a;
     VEC(uint32_t)
     active_b;
+    uint64_t bytes, most; /* of all that was found, and what that may be: where all spans meet it is their product */
 };
 
 static bool add_overlap(struct intersection *x, const struct overlap *a, const struct interval *b, int k)
 {
     int64_t ts = a->ts > b->ts ? a->ts : b->ts, end = a->end < b->end ? a->end : b->end;
     size_t ids = x->next_ids.n;
-    if (!vec_reserve(&x->next_ids, ids + (size_t)k + 1) || !vec_push(&x->next, (struct overlap){ts, end, ids}))
+    x->bytes += sizeof *a + ((size_t)k + 1) * sizeof(int64_t);
+    if (x->bytes > x->most || !vec_reserve(&x->next_ids, ids + (size_t)k + 1) ||
+        !vec_push(&x->next, (struct overlap){ts, end, ids}))
         return false;
     memcpy(x->next_ids.p + ids, x->ids.p + a->ids, (size_t)k * sizeof(int64_t));
     x->next_ids.p[ids + (size_t)k] = b->id;
@@ -393,7 +396,8 @@ static int emit_group(struct intersection *x, struct table_builder *b, const str
     return rc;
 }
 
-static int intersect_group(struct intersection *x, struct interval_set *const *sets, const struct group *g)
+static int intersect_group(struct intersection *x, struct interval_set *const *sets, const struct group *g,
+                           struct error *err)
 {
     x->a.n = x->ids.n = 0;
     for (size_t i = 0; i < g->list.n; i++)
@@ -405,7 +409,12 @@ static int intersect_group(struct intersection *x, struct interval_set *const *s
         if (!other)
             x->a.n = 0;
         else if (!sweep(x, &other->list, k))
-            return -MRD_ENOMEM;
+            return x->bytes > x->most
+                       ? error_set(err, -MRD_ELIMIT,
+                                   "INTERVAL_INTERSECT: too many spans meet: they are more than %llu MiB; partition "
+                                   "them, or intersect fewer",
+                                   (unsigned long long)(x->most >> 20))
+                       : -MRD_ENOMEM;
     }
     return 0;
 }
@@ -416,7 +425,9 @@ static void intersect(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     const char *names[2 + MAX_INPUTS + MAX_PARTITIONS] = {"ts", "dur"};
     char id_names[MAX_INPUTS][16];
     uint8_t types[2 + MAX_INPUTS + MAX_PARTITIONS];
-    struct intersection x = {.n_inputs = argc - 1, .stop = engine_stop(function_engine(ctx))};
+    struct intersection x = {.n_inputs = argc - 1,
+                             .stop = engine_stop(function_engine(ctx)),
+                             .most = engine_rows_max_bytes(function_engine(ctx))};
     struct table_builder b;
     struct error err = {0};
     const struct interval_set *any = NULL;
@@ -450,7 +461,7 @@ static void intersect(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         return;
     int rc = 0;
     for (size_t i = 0; !empty && i < sets[0]->groups.n && rc == 0; i++) {
-        rc = intersect_group(&x, sets, &sets[0]->groups.p[i]);
+        rc = intersect_group(&x, sets, &sets[0]->groups.p[i], &err);
         if (rc == 0)
             rc = emit_group(&x, &b, engine_storage(function_engine(ctx)), &sets[0]->groups.p[i], n_keys, &err);
     }

@@ -16,9 +16,19 @@ struct weighted {
     stop_flag *stop;
     int64_t *edge_weight; /* in the order of g->edges */
     uint32_t *seen;       /* [node] number of the search that saw it */
+    uint64_t most_rows;   /* of the result: each root may reach everything */
     VEC(struct step)
     todo;
 };
+
+enum { COLUMNS = 3 };
+
+static int append(const struct weighted *w, struct table *out, const int64_t words[COLUMNS])
+{
+    if (out->n_rows >= w->most_rows)
+        return -MRD_ELIMIT;
+    return table_append(out, words) == UINT32_MAX ? -MRD_ENOMEM : 0;
+}
 
 static int search(struct weighted *w, uint32_t number, int64_t root, int64_t target, bool floor, struct table *out)
 {
@@ -26,7 +36,7 @@ static int search(struct weighted *w, uint32_t number, int64_t root, int64_t tar
     int64_t total = 0;
     if (!start) {
         int64_t words[] = {root, root, COL_NULL};
-        return table_append(out, words) == UINT32_MAX ? -MRD_ENOMEM : 0;
+        return append(w, out, words);
     }
     w->todo.n = 0;
     if (!vec_push(&w->todo, (struct step){(uint32_t)*start, UINT32_MAX, 0}))
@@ -44,8 +54,9 @@ static int search(struct weighted *w, uint32_t number, int64_t root, int64_t tar
         total += weight;
         w->seen[node] = number;
         int64_t words[] = {root, w->g->ids[node], parent == UINT32_MAX ? COL_NULL : w->g->ids[parent]};
-        if (table_append(out, words) == UINT32_MAX)
-            return -MRD_ENOMEM;
+        int rc = append(w, out, words);
+        if (rc)
+            return rc;
         if (floor && total >= target)
             return 0;
         for (uint32_t e = w->g->first[node + 1]; e-- > w->g->first[node];)
@@ -79,7 +90,10 @@ static int weight_bounded(struct engine *e, sqlite3_value **args, struct table *
             return 0; /* no edges or no roots */
     if (a[0]->n != a[1]->n || a[0]->n != a[2]->n || a[3]->n != a[4]->n)
         return error_set(err, -MRD_ESQL, "dfs_weight_bounded: the lists differ in length");
-    struct weighted w = {.g = mem_zalloc(sizeof *w.g), .weights = a[2], .stop = stop};
+    struct weighted w = {.g = mem_zalloc(sizeof *w.g),
+                         .weights = a[2],
+                         .stop = stop,
+                         .most_rows = engine_rows_max_bytes(e) / (COLUMNS * sizeof(int64_t))};
     bool ok = w.g != NULL;
     for (size_t i = 0; i < a[0]->n && ok; i++)
         ok = !stop_asked(stop) && graph_edge(w.g, a[0]->words[i], a[1]->words[i]);
@@ -88,6 +102,9 @@ static int weight_bounded(struct engine *e, sqlite3_value **args, struct table *
     int rc = w.seen ? 0 : -MRD_ENOMEM;
     for (size_t i = 0; i < a[3]->n && rc == 0; i++)
         rc = search(&w, (uint32_t)i + 1, a[3]->words[i], a[4]->words[i], sqlite3_value_int(args[5]) != 0, out);
+    if (rc == -MRD_ELIMIT)
+        error_set(err, rc, "dfs_weight_bounded: more than %llu rows: start from fewer roots, or with less",
+                  (unsigned long long)w.most_rows);
     vec_free(&w.todo);
     mem_free(w.seen);
     mem_free(w.edge_weight);
@@ -95,12 +112,12 @@ static int weight_bounded(struct engine *e, sqlite3_value **args, struct table *
     return rc;
 }
 
-static const struct column_def columns[] = {
+static const struct column_def columns[COLUMNS] = {
     {"root_node_id", COL_I64, 0, ""},
     {"node_id", COL_I64, 0, ""},
     {"parent_node_id", COL_I64, COL_NULLABLE, ""},
 };
-static const struct table_def def = {"", columns, 3, ""};
+static const struct table_def def = {"", columns, COLUMNS, ""};
 
 const struct engine_table_function weighted_table_functions[] = {
     {"__intrinsic_dfs_weight_bounded", &def, 6, ROWS_BOTH, weight_bounded},
