@@ -47,12 +47,12 @@ START_TEST(rows_of_extremes_and_frames)
         "1",
         "SELECT s.depth, min(t.upid), s.id, t.id FROM v_thread t JOIN v_slice s ON s.track_id = t.id GROUP BY s.depth",
         "SELECT t.name, s.id, count(*) FROM v_slice s JOIN v_thread t ON t.id = s.track_id GROUP BY t.name",
-        "SELECT t.id, (SELECT z.name FROM v_thread y JOIN v_slice z ON z.depth = y.tid WHERE z.track_id = t.id ORDER "
-        "BY "
-        "z.dur DESC, z.id, y.id LIMIT 1) FROM v_thread t",
-        "SELECT t.id, (SELECT z.id FROM v_thread y JOIN v_slice z ON z.depth = y.tid WHERE z.track_id = t.id AND z.ts "
-        "> "
-        "t.tid ORDER BY z.ts, z.id, y.id DESC LIMIT 1) FROM v_thread t",
+        "SELECT x.id, (SELECT z.name FROM v_thread y JOIN v_slice z ON z.depth = y.tid WHERE z.track_id = x.depth "
+        "ORDER "
+        "BY z.dur DESC, z.id, y.id LIMIT 1) FROM v_slice x",
+        "SELECT x.id, (SELECT z.id FROM v_thread y JOIN v_slice z ON z.depth = y.tid WHERE z.track_id = x.depth AND "
+        "z.ts > "
+        "x.ts ORDER BY z.ts, z.id, y.id DESC LIMIT 1) FROM v_slice x",
         "SELECT id, group_concat(name, '>') OVER (PARTITION BY track_id ORDER BY ts, id ROWS BETWEEN 2 PRECEDING AND "
         "CURRENT ROW) FROM v_slice WHERE name != ''",
         "SELECT id, group_concat(depth) OVER (PARTITION BY depth, track_id ORDER BY id) FROM v_slice",

@@ -75,7 +75,8 @@ static bool makes_json_of_rows(const struct query_plan *p, bool direct)
     return json && !p->grouped && p->limit < 0 && !(direct && made_here && plan_is_scan(p));
 }
 
-enum { FEW_PROBES = 64, FEW_PROBES_OF_KEYS = 1024 };
+/* Times as many rows as ask: by ranges, by keys, and by keys where all rows are to be sorted before. */
+enum { FEW_PROBES = 64, FEW_PROBES_OF_KEYS = 1024, FEW_PROBES_OF_SORTED = 16 };
 
 static uint32_t largest_table(const struct query_plan *p)
 {
@@ -104,8 +105,9 @@ static bool asks_seldom(const struct query_plan *p)
     uint64_t asked = p->n_lookups ? largest_table(p) : UINT32_MAX;
     for (uint32_t i = 0; i < p->n_lookups && asked < UINT32_MAX; i++) {
         const struct plan_lookup *l = &p->lookups[i];
-        uint32_t rows = l->n_ranges || finds_one(l) ? largest_table(l->sub) : 0;
-        if (rows < UINT32_MAX && asked * (l->n_keys ? FEW_PROBES_OF_KEYS : FEW_PROBES) < rows)
+        uint32_t rows = l->n_ranges || l->n_ties || finds_one(l) ? largest_table(l->sub) : 0;
+        uint32_t few = l->n_ties ? FEW_PROBES_OF_SORTED : l->n_keys ? FEW_PROBES_OF_KEYS : FEW_PROBES;
+        if (rows < UINT32_MAX && asked * few < rows)
             return true;
     }
     return false;
