@@ -111,38 +111,42 @@ static inline void put_word(struct sort_event *e, unsigned column, uint64_t v)
     }
 }
 
-#define UNPACK_LOOP(type)                                                                                              \
-    for (uint32_t i = 0; i < n; i++)                                                                                   \
-    put_word(&events[i], column, base + ((const type *)(const void *)in)[i])
+#define EACH_OF_TYPE(type, in, n, base, PUT)                                                                           \
+    for (uint32_t i = 0; i < (n); i++)                                                                                 \
+    PUT(i, (base) + ((const type *)(const void *)(in))[i])
+
+/* PUT(index, value) of each of n values in `width` bytes. */
+#define EACH_VALUE(width, in, n, base, PUT)                                                                            \
+    switch (width) {                                                                                                   \
+    case 0:                                                                                                            \
+        for (uint32_t i = 0; i < (n); i++)                                                                             \
+            PUT(i, base);                                                                                              \
+        break;                                                                                                         \
+    case 1:                                                                                                            \
+        EACH_OF_TYPE(uint8_t, in, n, base, PUT);                                                                       \
+        break;                                                                                                         \
+    case 2:                                                                                                            \
+        EACH_OF_TYPE(uint16_t, in, n, base, PUT);                                                                      \
+        break;                                                                                                         \
+    case 3:                                                                                                            \
+        for (uint32_t i = 0; i < (n); i++) {                                                                           \
+            uint32_t v;                                                                                                \
+            memcpy(&v, (in) + 3 * (size_t)i, 4);                                                                       \
+            PUT(i, (base) + (v & 0xffffff));                                                                           \
+        }                                                                                                              \
+        break;                                                                                                         \
+    case 4:                                                                                                            \
+        EACH_OF_TYPE(uint32_t, in, n, base, PUT);                                                                      \
+        break;                                                                                                         \
+    default:                                                                                                           \
+        EACH_OF_TYPE(uint64_t, in, n, base, PUT);                                                                      \
+    }
 
 static inline __attribute__((always_inline)) void unpack_column(struct sort_event *events, uint32_t n, unsigned column,
                                                                 uint64_t base, unsigned width, const uint8_t *in)
 {
-    switch (width) {
-    case 0:
-        for (uint32_t i = 0; i < n; i++)
-            put_word(&events[i], column, base);
-        break;
-    case 1:
-        UNPACK_LOOP(uint8_t);
-        break;
-    case 2:
-        UNPACK_LOOP(uint16_t);
-        break;
-    case 3:
-        for (uint32_t i = 0; i < n; i++) {
-            uint32_t v;
-            memcpy(&v, in + 3 * (size_t)i, 4);
-            put_word(&events[i], column, base + (v & 0xffffff));
-        }
-        break;
-    case 4:
-        UNPACK_LOOP(uint32_t);
-        break;
-    default:
-        UNPACK_LOOP(uint64_t);
-        break;
-    }
+#define PUT_WORD(i, v) put_word(&events[i], column, (v))
+    EACH_VALUE(width, in, n, base, PUT_WORD);
 }
 
 void packed_events_unpack(const struct packed_events *p, struct sort_event *events)
@@ -152,4 +156,10 @@ void packed_events_unpack(const struct packed_events *p, struct sort_event *even
         unpack_column(events, p->n, c, p->base[c], p->width[c], in);
         in += column_bytes(p->n, p->width[c]);
     }
+}
+
+void packed_events_times(const struct packed_events *p, int64_t *times)
+{
+#define PUT_TIME(i, v) times[i] = (int64_t)((v) ^ (uint64_t)1 << 63)
+    EACH_VALUE(p->width[0], p->data, p->n, p->base[0], PUT_TIME);
 }

@@ -26,6 +26,9 @@ struct packed_events *packed_events_make(const struct sort_event *events, uint32
 /* The events, into room for p->n. */
 void packed_events_unpack(const struct packed_events *p, struct sort_event *events);
 
+/* Their times alone. */
+void packed_events_times(const struct packed_events *p, int64_t *times);
+
 static inline size_t packed_events_size(const struct packed_events *p)
 {
     return sizeof *p + p->bytes;

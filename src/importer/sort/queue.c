@@ -7,7 +7,6 @@
 
 enum {
     FIRST_FRESH = 32,
-    BLOCK_EVENTS = 1024, /* 24 KiB unpacked: stays in the cache while it is merged */
     FIRST_AHEAD = 16,
 };
 
@@ -59,7 +58,7 @@ bool sort_queue_seal(struct sort_queue *q, size_t *bytes)
 bool sort_queue_grow(struct sort_queue *q, uint64_t epoch, size_t *bytes)
 {
     (void)epoch;
-    if (q->cap_fresh == BLOCK_EVENTS)
+    if (q->cap_fresh == SORT_BLOCK_EVENTS)
         return sort_queue_seal(q, bytes);
     uint32_t cap = q->cap_fresh ? q->cap_fresh * 2 : FIRST_FRESH;
     struct sort_event *grown = mem_realloc(q->fresh, cap * sizeof *grown);
@@ -89,19 +88,19 @@ bool sort_queue_push_run(struct sort_queue *q, const struct sort_event *e, size_
     return true;
 }
 
-/* The first event of block k that is still held. */
-static uint32_t skip_in(const struct sort_queue *q, size_t k)
+/* How many events of block k come before `head`. */
+static uint32_t skip_in(const struct sort_queue *q, size_t k, uint64_t head)
 {
     uint64_t first = q->blocks.p[k].first;
-    return q->head > first ? (uint32_t)(q->head - first) : 0;
+    return head > first ? (uint32_t)(head - first) : 0;
 }
 
-/* Sorts the events of blocks [from, to) in one piece and makes new blocks of them. */
-static bool sort_blocks(struct sort_queue *q, size_t from, size_t to, size_t *bytes)
+/* Sorts the events of blocks [from, to) from `head` on in one piece and makes new blocks of them. */
+static bool sort_blocks(struct sort_queue *q, size_t from, size_t to, uint64_t head, size_t *bytes)
 {
     size_t n = 0, done = 0;
     uint64_t epoch = UINT64_MAX, first = q->blocks.p[from].first;
-    uint32_t skip = skip_in(q, from);
+    uint32_t skip = skip_in(q, from, head);
     for (size_t k = from; k < to; k++)
         n += q->blocks.p[k].events->n;
     struct sort_event *all = mem_alloc(n * sizeof *all);
@@ -165,17 +164,16 @@ static size_t piece_end(const struct sort_queue *q, size_t from, size_t end)
     return last + 1;
 }
 
-/* Sorts as many of the blocks from the front on as it takes for the first to be in its place, and no fewer than the
+/* Sorts as many of the blocks from this one on as it takes for the first to be in its place, and no fewer than the
  * last time suggests: what is mixed may be the whole queue, and those who wait for the first block need little of it.
  * What is left over in the last blocks is sorted again with those that follow; twice as many are taken as were left
  * over, so that the work grows with the events however they are mixed. */
-static bool sort_ahead(struct sort_queue *q, size_t *bytes)
+static bool sort_ahead(struct sort_queue *q, size_t front, struct sort_times *t, size_t *bytes)
 {
-    size_t front = q->first_block;
     uint32_t left = q->blocks.p[front].unsorted, done = 0;
-    for (uint32_t n = q->ahead; !done; n *= 2) {
+    for (uint32_t n = t->ahead > FIRST_AHEAD ? t->ahead : FIRST_AHEAD; !done; n *= 2) {
         n = n < left ? n : left;
-        if (!sort_blocks(q, front, front + n, bytes))
+        if (!sort_blocks(q, front, front + n, t->head, bytes))
             return false;
         struct sort_block *b = &q->blocks.p[front];
         if (n == left)
@@ -185,7 +183,7 @@ static bool sort_ahead(struct sort_queue *q, size_t *bytes)
             done++;
         b[done].unsorted = left - done;
         b[done].rest_min = done < n && b[done].min_ts < rest_min ? b[done].min_ts : rest_min;
-        q->ahead = 2 * (n - done) > FIRST_AHEAD ? 2 * (n - done) : FIRST_AHEAD;
+        t->ahead = 2 * (n - done);
     }
     return true;
 }
@@ -197,7 +195,6 @@ void sort_queue_begin(struct sort_queue *q, int64_t *suffix_min)
     struct sort_block *b = q->blocks.p;
     size_t end = q->blocks.n, piece;
     *suffix_min = INT64_MAX;
-    q->ahead = FIRST_AHEAD;
     for (; end > q->first_block && b[end - 1].first >= q->limit; end--)
         *suffix_min = b[end - 1].min_ts < *suffix_min ? b[end - 1].min_ts : *suffix_min;
     int64_t min = INT64_MAX;
@@ -211,12 +208,28 @@ void sort_queue_begin(struct sort_queue *q, int64_t *suffix_min)
     }
 }
 
-const struct sort_event *sort_queue_front(struct sort_queue *q, uint32_t *n, size_t *bytes)
+const int64_t *sort_queue_times(struct sort_queue *q, size_t block, struct sort_times *t, uint32_t *n, size_t *bytes)
 {
-    struct sort_block *b = &q->blocks.p[q->first_block];
-    if (b->unsorted && !sort_ahead(q, bytes))
+    struct sort_block *b = &q->blocks.p[block];
+    if (b->unsorted && !sort_ahead(q, block, t, bytes))
         return NULL;
-    uint32_t all = b->events->n, gone = (uint32_t)(q->head - b->first);
+    uint32_t all = b->events->n, gone = skip_in(q, block, t->head);
+    if (all > t->cap) {
+        mem_free(t->p);
+        t->p = mem_alloc(all * sizeof *t->p);
+        t->cap = t->p ? all : 0;
+        if (!t->p)
+            return NULL;
+    }
+    packed_events_times(b->events, t->p);
+    *n = all - gone;
+    return t->p + gone;
+}
+
+const struct sort_event *sort_queue_front(struct sort_queue *q, uint32_t *n)
+{
+    const struct sort_block *b = &q->blocks.p[q->first_block];
+    uint32_t all = b->events->n, gone = skip_in(q, q->first_block, q->head);
     if (all > q->front_cap) {
         mem_free(q->front);
         q->front = mem_alloc(all * sizeof *q->front);
@@ -236,25 +249,24 @@ static void free_front(struct sort_queue *q)
     q->front_cap = 0;
 }
 
-void sort_queue_rest(struct sort_queue *q, uint32_t left)
+void sort_queue_drop_front(struct sort_queue *q, size_t *bytes)
+{
+    struct sort_block *b = &q->blocks.p[q->first_block++];
+    q->head = b->first + b->events->n;
+    *bytes -= packed_events_size(b->events);
+    mem_free(b->events);
+    if (q->first_block == q->blocks.n)
+        free_front(q);
+}
+
+void sort_queue_end(struct sort_queue *q, const struct sort_event *rest, uint32_t left)
 {
     if (left) { /* the block begins later now */
         struct sort_block *b = &q->blocks.p[q->first_block];
         q->head = b->first + b->events->n - left;
-        b->first_ts = b->min_ts = q->front[b->events->n - left].ts;
+        b->first_ts = b->min_ts = rest->ts;
     }
     free_front(q);
-}
-
-void sort_queue_drop_front(struct sort_queue *q, size_t *bytes)
-{
-    struct sort_block *b = &q->blocks.p[q->first_block];
-    q->head = b->first + b->events->n;
-    *bytes -= packed_events_size(b->events);
-    mem_free(b->events);
-    q->first_block++;
-    if (q->first_block == q->blocks.n)
-        free_front(q);
     if (q->first_block >= 64 && q->first_block * 2 >= q->blocks.n) { /* keep the list short: amortised */
         q->blocks.n -= q->first_block;
         memmove(q->blocks.p, q->blocks.p + q->first_block, q->blocks.n * sizeof *q->blocks.p);

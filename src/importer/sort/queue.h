@@ -9,6 +9,8 @@
 #include "base/vec.h"
 #include "importer/sort/packed.h"
 
+enum { SORT_BLOCK_EVENTS = 1024 /* at most; 24 KiB unpacked: stays in the cache while it is merged */ };
+
 struct sort_block {
     struct packed_events *events;
     uint64_t first; /* number of the first event */
@@ -38,7 +40,6 @@ struct sort_queue {
 
     struct sort_event *front; /* room for the first block, unpacked: `front_cap` events */
     uint32_t front_cap;
-    uint32_t ahead; /* so many blocks are sorted together next time, at least */
     sort_parse_fn parse;
     void *owner;
     uint32_t number;
@@ -70,29 +71,53 @@ static inline bool sort_queue_push(struct sort_queue *q, struct sort_event e, ui
 /* Puts the fresh events into a block. False when out of memory: they stay where they are. */
 bool sort_queue_seal(struct sort_queue *q, size_t *bytes);
 
+/* Appends n events, as sort_queue_push() does one. */
+bool sort_queue_push_run(struct sort_queue *q, const struct sort_event *e, size_t n, uint64_t epoch, size_t *bytes);
+
+/* --- the merging side: it has the blocks that it has not passed yet to itself ----------------------------------------
+ */
+
+/* Room for the times of a block, and what else is known of a queue there. */
+struct sort_times {
+    int64_t *p;
+    uint32_t cap;
+    uint32_t ahead; /* so many blocks are sorted together next time, at least */
+    uint64_t head;  /* of the queue, when merging began */
+};
+
 /* Finds what of [head, limit) is not in order of time; everything is sealed before. *suffix_min becomes the smallest
  * timestamp of [limit, pushed), INT64_MAX when that is empty. */
 void sort_queue_begin(struct sort_queue *q, int64_t *suffix_min);
 
-/* The least timestamp of the front block, which is before the limit. */
-static inline int64_t sort_queue_front_ts(const struct sort_queue *q)
+/* Whether there is such a block, before the limit. */
+static inline bool sort_queue_more(const struct sort_queue *q, size_t block)
 {
-    const struct sort_block *b = &q->blocks.p[q->first_block];
+    return block < q->blocks.n && q->blocks.p[block].first < q->limit;
+}
+
+/* The least timestamp of the block, which is before the limit and was not begun. */
+static inline int64_t sort_queue_block_ts(const struct sort_queue *q, size_t block)
+{
+    const struct sort_block *b = &q->blocks.p[block];
     return b->unsorted ? b->rest_min : b->first_ts;
 }
 
-/* Appends n events, as sort_queue_push() does one. */
-bool sort_queue_push_run(struct sort_queue *q, const struct sort_event *e, size_t n, uint64_t epoch, size_t *bytes);
+/* Puts the block's events in order, stably, if they are not: those of the queue's head on, of which there are some.
+ * Their times: *n of them. NULL when out of memory. */
+const int64_t *sort_queue_times(struct sort_queue *q, size_t block, struct sort_times *t, uint32_t *n, size_t *bytes);
 
-/* The events of the front block from head on, unpacked and in order of time, stably (behind sort_queue_begin(); there
- * are some): *n of them. NULL when out of memory. They stay until sort_queue_drop_front() or sort_queue_rest(). */
-const struct sort_event *sort_queue_front(struct sort_queue *q, uint32_t *n, size_t *bytes);
+/* --- the parsing side ------------------------------------------------------------------------------------------------
+ */
+
+/* The events of the front block from head on, unpacked: *n of them. The merging side has passed the block, or looks at
+ * it. NULL when out of memory. They stay until sort_queue_drop_front() or sort_queue_end(). */
+const struct sort_event *sort_queue_front(struct sort_queue *q, uint32_t *n);
 
 /* Gives up the front block, which is used up. *bytes shrinks by the memory freed. */
 void sort_queue_drop_front(struct sort_queue *q, size_t *bytes);
 
-/* Of the front block, `left` events are left: the last ones. Forgets it unpacked, and frees the room for it. */
-void sort_queue_rest(struct sort_queue *q, uint32_t left);
+/* Both sides are done. Of the front block, `left` events from `rest` on are left, if it was begun (else 0). */
+void sort_queue_end(struct sort_queue *q, const struct sort_event *rest, uint32_t left);
 
 void sort_queue_free(struct sort_queue *q);
 

@@ -12,7 +12,7 @@ struct sorter *sorter_open(struct stats *stats, bool full_sort)
     if (s) {
         s->stats = stats;
         s->full_sort = full_sort;
-        s->emitted_ts = INT64_MIN;
+        s->order.emitted_ts = INT64_MIN;
     }
     return s;
 }
@@ -159,12 +159,12 @@ int64_t sorter_max_ts(const struct sorter *s)
 
 bool sorter_can_full_sort(const struct sorter *s)
 {
-    return s->full_sort || !s->emitted;
+    return s->full_sort || !s->order.emitted;
 }
 
 void sorter_force_full_sort(struct sorter *s)
 {
-    if (!s->emitted)
+    if (!s->order.emitted)
         s->full_sort = true;
 }
 
@@ -241,7 +241,8 @@ void sorter_close(struct sorter *s)
     }
     vec_free(&s->queues);
     vec_free(&s->busy);
-    vec_free(&s->leaves);
-    vec_free(&s->tree.nodes);
+    vec_free(&s->feeds);
+    vec_free(&s->order.leaves);
+    vec_free(&s->order.tree.nodes);
     mem_free(s);
 }

@@ -1,4 +1,4 @@
-/* Brings events of all sources into time order: one queue per source, merged by a loser tree (extract.c).
+/* Brings events of all sources into time order: one queue per source, merged by a loser tree (order.c).
  *
  * A queue belongs to a stream (ftrace of one cpu, compact switches of one cpu, generic packets, …) and keeps 24-byte
  * events in arrival order; while timestamps do not fall it costs nothing to sort, else the tail from the first
