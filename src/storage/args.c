@@ -127,7 +127,7 @@ failed:
 argset args_intern_bytes(struct args *a, unsigned kind, uint32_t aux, struct slice payload, bool stable, bool share,
                          bool *was_new)
 {
-    uint32_t kind_aux = kind << ARGS_AUX_BITS | (aux & ((1u << ARGS_AUX_BITS) - 1));
+    uint32_t kind_aux = args_kind_aux(kind, aux);
     struct args_slot *slot = NULL;
     uint32_t hash = 0;
     if (was_new)

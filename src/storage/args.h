@@ -88,6 +88,12 @@ enum {
     ARGS_AUX_BITS = 28,
 };
 
+/* The decoder of a payload, and what it is given: with the bytes, all that a set is. */
+static inline uint32_t args_kind_aux(unsigned kind, uint32_t aux)
+{
+    return kind << ARGS_AUX_BITS | (aux & ((1u << ARGS_AUX_BITS) - 1));
+}
+
 struct arg_set {
     union {
         const uint8_t *bytes; /* payload, for a decoder */

@@ -63,6 +63,21 @@ static inline bool pb_varint(const uint8_t **p, const uint8_t *end, uint64_t *va
     return false;
 }
 
+/* Passes over one that pb_varint() would read. */
+static inline bool pb_skip_varint(const uint8_t **p, const uint8_t *end)
+{
+    uint64_t word, v;
+    if (end - *p >= 8) {
+        memcpy(&word, *p, 8);
+        word = ~word & 0x8080808080808080;
+        if (__builtin_expect(word != 0, 1)) {
+            *p += (__builtin_ctzll(word) >> 3) + 1;
+            return true;
+        }
+    }
+    return pb_varint(p, end, &v);
+}
+
 /* The next field, or false at the end and on damage (then c->bad is set and c->p stays at the damaged field). */
 static inline bool pb_next(struct pb_cursor *c, struct pb_field *f)
 {

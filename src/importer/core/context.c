@@ -36,6 +36,12 @@ void importer_fail(struct importer *im, int code, const char *fmt, ...)
     va_end(ap);
 }
 
+void machine_set_arch(struct machine_ctx *m, strid arch)
+{
+    m->arch = arch;
+    ROW_SET(m->st, machine, arch, m->id, arch);
+}
+
 uint32_t machine_ucpu(struct machine_ctx *m, uint32_t cpu)
 {
     uint32_t ucpu = ucpu_of(m->id, cpu);

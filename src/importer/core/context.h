@@ -24,6 +24,7 @@ struct machine_ctx {
     /* Set once system_info is seen; 0 when unknown. Task-state letters depend on it. */
     uint32_t kernel_major;
     uint32_t kernel_minor;
+    strid arch; /* as in `machine` (machine_set_arch()); 0 when unknown */
 
     uint32_t clock_file; /* file of its clocks in the clock graph: 0, or the trace's that brought it */
     bool keeps_name;     /* a manifest named it, and finds it by that name: SystemInfo does not replace it */
@@ -151,6 +152,7 @@ void importer_fail(struct importer *im, int code, const char *fmt, ...) __attrib
 
 /* The ucpu of a cpu (storage/ucpu.h); also makes its row of the table cpu visible (its column `cpu` is set). */
 uint32_t machine_ucpu(struct machine_ctx *m, uint32_t cpu);
+void machine_set_arch(struct machine_ctx *m, strid arch);
 
 /* The context of a machine by TracePacket.machine_id, made (with all its trackers and its machine row) when new. NULL
  * when out of memory (im->failed) or at 65,535 machines. */

@@ -56,53 +56,62 @@ static argset keep(struct ftrace_machine *f, struct ftrace_kind *k, unsigned kin
     return set;
 }
 
-/* As above for a payload of fixed size, most often one of the last few: those are found without a hash of the bytes.
- * `mix` is any number that payloads which differ mostly differ in. */
-static inline argset keep_recent(struct ftrace_machine *f, struct ftrace_kind *k, unsigned kind,
-                                 struct ftrace_recent *recent, uint32_t mix, const void *payload, size_t size)
+static void grow_recent(struct ftrace_machine *f)
 {
-    struct ftrace_recent *r = &recent[(mix * 0x9e3779b1u) >> (32 - FTRACE_RECENT_BITS)];
-    if (!argset_is_none(r->args) && memcmp(r->payload, payload, size) == 0) {
-        if (!k->unshared && k->tries + 1 < SHARE_WINDOW) {
-            k->tries++;
-            k->hits++;
+    enum { WORTH_ITS_MEMORY = 1024, WORTH_THE_MOST = 65536 };
+    f->grow_from = !f->grow_from ? WORTH_ITS_MEMORY : !f->recent_bits ? WORTH_THE_MOST : UINT64_MAX;
+    if (f->grow_from == WORTH_ITS_MEMORY)
+        return;
+    mem_free(f->recent);
+    f->recent_bits = f->recent_bits ? FTRACE_RECENT_BITS_MOST : FTRACE_RECENT_BITS;
+    f->recent = mem_zalloc(sizeof *f->recent << f->recent_bits);
+}
+
+/* Where a short payload may be among those kept not long ago. */
+static inline struct ftrace_recent *recent_place(struct ftrace_machine *f, uint32_t kind_aux, const uint8_t *p,
+                                                 uint32_t len, uint64_t *first, uint64_t *last)
+{
+    uint64_t middle = 0;
+    ftrace_ends(p, len, first, last);
+    if (len > 16)
+        memcpy(&middle, p + 8, 8);
+    uint64_t hash = hash_fold(*first ^ kind_aux ^ middle << 7, (*last ^ len) * 2 + 1);
+    return &f->recent[hash >> 7 & ((1u << f->recent_bits) - 1)];
+}
+
+/* The set's own bytes are where it was met first, on a page of the file for each: comparing with a copy beside its
+ * neighbours halves what a look costs. */
+static inline argset keep_recent(struct ftrace_machine *f, struct ftrace_kind *k, unsigned kind, uint32_t aux,
+                                 struct slice payload, bool in_file)
+{
+    uint32_t len = (uint32_t)payload.len, kind_aux = args_kind_aux(kind, aux);
+    uint64_t first, last, first_known, last_known;
+    struct ftrace_recent *r = NULL;
+    if (__builtin_expect(f->n_kept++ == f->grow_from, 0))
+        grow_recent(f);
+    if (f->recent && !k->unshared && payload.len && payload.len <= FTRACE_RECENT_BYTES) {
+        r = recent_place(f, kind_aux, payload.p, len, &first, &last);
+        if (r->kind_aux == kind_aux && r->len == len && k->tries + 1 < SHARE_WINDOW) {
+            ftrace_ends(r->payload, len, &first_known, &last_known);
+            if (first == first_known && last == last_known && (len <= 16 || memcmp(r->payload, payload.p, len) == 0)) {
+                k->tries++;
+                k->hits++;
+                return r->args;
+            }
         }
-        return r->args;
     }
-    r->args = keep(f, k, kind, 0, slice_of(payload, size), false);
-    memcpy(r->payload, payload, size);
-    return r->args;
+    argset args = keep(f, k, kind, aux, payload, in_file && importer_bytes_stable(f->im, payload.p));
+    if (r && !argset_is_none(args)) {
+        *r = (struct ftrace_recent){.args = args, .kind_aux = kind_aux, .len = len};
+        memcpy(r->payload, payload.p, len);
+    }
+    return args;
 }
 
 argset ftrace_keep_args(struct ftrace_machine *f, struct ftrace_kind *k, unsigned kind, uint32_t aux,
                         struct slice payload)
 {
-    return keep(f, k, kind, aux, payload, importer_bytes_stable(f->im, payload.p));
-}
-
-/* As ftrace_keep_args() of a short payload. The set's own bytes are where it was met first, on a page of the file for
- * each: comparing with a copy beside its neighbours halves what a look costs. */
-static argset keep_recent_event(struct ftrace_machine *f, struct ftrace_kind *k, uint32_t aux, struct slice payload)
-{
-    uint32_t len = (uint32_t)payload.len;
-    uint64_t first, last, first_known, last_known;
-    ftrace_ends(payload.p, len, &first, &last);
-    struct ftrace_recent *r =
-        &f->recent_events[hash_fold(first ^ aux, (last ^ len) * 2 + 1) >> 7 & ((1 << FTRACE_RECENT_EVENT_BITS) - 1)];
-    if (r->aux == aux && r->len == len && k->tries + 1 < SHARE_WINDOW) {
-        ftrace_ends(r->payload, len, &first_known, &last_known);
-        if (first == first_known && last == last_known && (len <= 16 || memcmp(r->payload, payload.p, len) == 0)) {
-            k->tries++;
-            k->hits++;
-            return r->args;
-        }
-    }
-    argset args = ftrace_keep_args(f, k, ARGS_KIND_FTRACE, aux, payload);
-    if (!argset_is_none(args)) {
-        *r = (struct ftrace_recent){.args = args, .aux = aux, .len = len};
-        memcpy(r->payload, payload.p, len);
-    }
-    return args;
+    return keep_recent(f, k, kind, aux, payload, true);
 }
 
 argset ftrace_event_args(const struct ftrace_event *e)
@@ -114,14 +123,7 @@ argset ftrace_event_args(const struct ftrace_event *e)
     uint32_t aux = e->id;
     if (k->has_symbols && e->gen + 1 < AUX_GENERATIONS)
         aux |= (e->gen + 1) << AUX_EVENT_BITS;
-    if (!k->unshared && e->payload.len && e->payload.len <= FTRACE_RECENT_BYTES) {
-        enum { WORTH_ITS_MEMORY = 1024 /* events: a machine of a few costs little */ };
-        if (!f->recent_events && f->n_kept++ >= WORTH_ITS_MEMORY)
-            f->recent_events = mem_zalloc(sizeof *f->recent_events << FTRACE_RECENT_EVENT_BITS);
-        if (f->recent_events)
-            return keep_recent_event(f, k, aux, e->payload);
-    }
-    return ftrace_keep_args(f, k, ARGS_KIND_FTRACE, aux, e->payload);
+    return keep_recent(f, k, ARGS_KIND_FTRACE, aux, e->payload, true);
 }
 
 void ftrace_add_row(const struct ftrace_event *e, struct ftrace_cpu *c, uint32_t utid, uint32_t common_flags)
@@ -141,9 +143,8 @@ void ftrace_add_switch_row(struct ftrace_machine *f, struct ftrace_cpu *c, int64
                            int64_t prev_state, int32_t next_pid, int32_t next_prio, strid next_comm)
 {
     struct switch_payload s = {prev_state, prev->comm, next_comm, prev->pid, prev->prio, next_pid, next_prio};
-    uint32_t mix = (uint32_t)next_pid + (uint32_t)prev->pid * 31 + (uint32_t)prev_state * 977;
-    argset args = keep_recent(f, &f->kinds[FTRACE_EVENT_SCHED_SWITCH], ARGS_KIND_FTRACE_SWITCH, f->recent_switches, mix,
-                              &s, sizeof s);
+    argset args =
+        keep_recent(f, &f->kinds[FTRACE_EVENT_SCHED_SWITCH], ARGS_KIND_FTRACE_SWITCH, 0, slice_of(&s, sizeof s), false);
     ftrace_event_insert(
         f->m->st,
         &(struct ftrace_event_row){
@@ -154,8 +155,8 @@ void ftrace_add_waking_row(struct ftrace_machine *f, struct ftrace_cpu *c, int64
                            uint16_t prio, uint16_t target_cpu, strid comm, uint16_t common_flags)
 {
     struct waking_payload w = {comm, pid, prio, target_cpu};
-    argset args = keep_recent(f, &f->kinds[FTRACE_EVENT_SCHED_WAKING], ARGS_KIND_FTRACE_WAKING, f->recent_wakings,
-                              pid + target_cpu * 31u, &w, sizeof w);
+    argset args =
+        keep_recent(f, &f->kinds[FTRACE_EVENT_SCHED_WAKING], ARGS_KIND_FTRACE_WAKING, 0, slice_of(&w, sizeof w), false);
     ftrace_event_insert(f->m->st, &(struct ftrace_event_row){.ts = ts,
                                                              .name = f->name_waking,
                                                              .utid = utid,

@@ -81,13 +81,14 @@ struct ftrace_kind {
     bool has_symbols; /* a field is a kernel function: decoding needs the generation */
 };
 
-/* An arg set made of these bytes not long ago. */
-enum { FTRACE_RECENT_BITS = 7, FTRACE_RECENT_BYTES = 32 };
+/* An arg set made of these bytes not long ago. There is room for more of them the more events there are: a machine of a
+ * few costs little. */
+enum { FTRACE_RECENT_BITS = 11, FTRACE_RECENT_BITS_MOST = 13, FTRACE_RECENT_BYTES = 32 };
 struct ftrace_recent {
     uint8_t payload[FTRACE_RECENT_BYTES];
     argset args;
-    uint32_t aux; /* of recent_events: what the decoder is given, */
-    uint32_t len; /* and how many bytes of the payload count; 0: none yet */
+    uint32_t kind_aux; /* of the decoder, and what it is given, */
+    uint32_t len;      /* and how many bytes of the payload count; 0: none yet */
 };
 /* The first and the last 8 of at least 1 byte; of fewer than 8, all of them in both. With the length they are all there
  * is to know of up to 16 bytes. */
@@ -116,9 +117,6 @@ struct ftrace_comm {
     uint32_t len; /* 0: none yet */
     strid id;
 };
-
-/* More kinds of events share this one. */
-enum { FTRACE_RECENT_EVENT_BITS = 11 };
 
 struct ftrace_cpu {
     struct ftrace_machine *f;
@@ -182,10 +180,11 @@ struct ftrace_machine {
     strid text[FTRACE_TEXTS]; /* by enum ftrace_text; interned when the machine is made */
     struct u64map formatted;  /* what was formatted to a name -> that name (see ftrace_formatted()) */
 
-    struct ftrace_recent recent_switches[1 << FTRACE_RECENT_BITS], recent_wakings[1 << FTRACE_RECENT_BITS];
     struct ftrace_comm recent_comms[1 << FTRACE_COMM_BITS];
-    struct ftrace_recent *recent_events; /* 1 << FTRACE_RECENT_EVENT_BITS; NULL until that is worth its memory */
-    uint32_t n_kept;                     /* events whose args were kept until then */
+    struct ftrace_recent *recent; /* 1 << recent_bits; NULL until that is worth its memory */
+    unsigned recent_bits;
+    uint64_t n_kept;    /* events whose args were kept, */
+    uint64_t grow_from; /* and how many it takes until there is room for more recent ones */
 
     struct generic_events *generic;   /* generic.c */
     struct syscalls *syscalls;        /* syscalls.c */

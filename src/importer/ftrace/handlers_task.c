@@ -7,7 +7,7 @@
 enum { CLONE_THREAD = 0x00010000 /* linux/sched.h */ };
 
 /* Switches and wakings name the same few threads again and again. */
-static strid comm_of(const struct ftrace_event *e, struct slice comm)
+static inline strid comm_of(const struct ftrace_event *e, struct slice comm)
 {
     uint64_t first, last;
     if (!comm.len || comm.len > FTRACE_COMM_BYTES)
@@ -68,8 +68,7 @@ static void sched_waking(const struct ftrace_event *e)
         else if (f.id == FTRACE_SCHED_WAKING_PID)
             pid = pb_i32(&f);
     }
-    uint32_t wakee = process_tracker_thread(e->m->processes, pid);
-    process_tracker_thread_name(e->m->processes, wakee, comm_of(e, comm), THREAD_NAME_FTRACE);
+    uint32_t wakee = process_tracker_named_thread(e->m->processes, pid, comm_of(e, comm));
     sched_tracker_waking(e->m->sched, e->ts, wakee, event_utid(e), SCHED_FLAGS_UNKNOWN);
 }
 

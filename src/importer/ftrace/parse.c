@@ -25,8 +25,8 @@ static inline bool dropped(struct ftrace_machine *f, int64_t ts)
 }
 
 /* One event field of a FtraceEvent. False when the rest of the FtraceEvent is not to be looked at. */
-static bool parse_one(struct ftrace_event *e, struct ftrace_cpu *c, uint32_t flags, int64_t raw_ts,
-                      uint32_t common_flags)
+static inline bool parse_one(struct ftrace_event *e, struct ftrace_cpu *c, uint32_t flags, int64_t raw_ts,
+                             uint32_t common_flags)
 {
     struct ftrace_machine *f = e->f;
     bool row = !(flags & EVENT_RETIMED);

@@ -55,13 +55,12 @@ static void choose_table(struct syscalls *s, strid arch)
     memset(s->names, 0, sizeof s->names);
 }
 
-static strid call_name(struct syscalls *s, uint32_t number)
+static inline strid call_name(struct syscalls *s, uint32_t number)
 {
-    strid arch = (strid)ROW_GET(s->f->m->st, machine, arch, s->f->m->id);
     if (number >= SYSCALL_LIMIT)
         return 0;
-    if (__builtin_expect(arch != s->arch, 0))
-        choose_table(s, arch);
+    if (__builtin_expect(s->f->m->arch != s->arch, 0))
+        choose_table(s, s->f->m->arch);
     if (__builtin_expect(!s->names[number], 0)) {
         const char *name = s->table ? s->table[number] : NULL;
         s->names[number] = name ? import_str(s->f->im, name) : strpool_printf(&s->f->m->st->strings, "sys_%u", number);
@@ -69,9 +68,12 @@ static strid call_name(struct syscalls *s, uint32_t number)
     return s->names[number];
 }
 
-static struct open_call *open_call(struct syscalls *s, uint32_t utid)
+static inline struct open_call *open_call(struct syscalls *s, uint32_t utid)
 {
-    struct open_call *c = by_id_make(&s->calls, utid);
+    struct open_call *c = by_id_find(&s->calls, utid);
+    if (__builtin_expect(c != NULL, 1))
+        return c;
+    c = by_id_make(&s->calls, utid);
     s->f->im->failed |= !c;
     return c;
 }
@@ -151,6 +153,24 @@ static uint32_t read_known_call(const struct ftrace_event *e, struct open_call *
     return (uint32_t)number;
 }
 
+/* The same of a payload as recorders write it: the number, then nothing but args, each with its tag. False when it is
+ * another. */
+static bool read_plain_call(struct slice payload, struct open_call *c, uint32_t *number)
+{
+    enum { NUMBER_TAG = FTRACE_SYS_ENTER_ID << 3 | PB_VARINT, ARG_TAG = FTRACE_SYS_ENTER_ARGS << 3 | PB_VARINT };
+    const uint8_t *p = payload.p, *end = p + payload.len, *args;
+    uint64_t v;
+    if (!payload.len || *p++ != NUMBER_TAG || !pb_varint(&p, end, &v) || end - p > KEPT_BYTES - RET_BYTES)
+        return false;
+    *number = (uint32_t)v;
+    for (args = p; p < end;)
+        if (*p++ != ARG_TAG || !pb_skip_varint(&p, end))
+            return false;
+    memcpy(c->bytes, args, (size_t)(end - args));
+    c->len = (uint8_t)(end - args);
+    return true;
+}
+
 void syscalls_enter(const struct ftrace_event *e)
 {
     struct syscalls *s = e->f->syscalls;
@@ -159,7 +179,11 @@ void syscalls_enter(const struct ftrace_event *e)
     if (!c)
         return;
     set_args(s, c, c->len);
-    uint32_t number = e->call_args ? read_known_call(e, c) : read_call(e->payload, c);
+    uint32_t number;
+    if (e->call_args)
+        number = read_known_call(e, c);
+    else if (!read_plain_call(e->payload, c, &number))
+        number = read_call(e->payload, c);
     strid name = call_name(s, number);
     if (!name)
         return;
@@ -172,10 +196,21 @@ void syscalls_enter(const struct ftrace_event *e)
 void syscalls_exit(const struct ftrace_event *e)
 {
     struct syscalls *s = e->f->syscalls;
-    struct fields f;
-    fields_read(e->payload, &f);
+    struct pb_cursor cursor = pb_cursor(e->payload);
+    struct pb_field f;
+    uint32_t number = 0;
+    uint64_t ret = 0;
+    bool has_ret = false;
+    while (pb_next(&cursor, &f)) {
+        if (f.id == FTRACE_SYS_EXIT_ID) {
+            number = pb_u32(&f);
+        } else if (f.id == FTRACE_SYS_EXIT_RET) {
+            has_ret = true;
+            ret = pb_u64(&f);
+        }
+    }
     uint32_t utid = event_utid(e);
-    strid name = call_name(s, field_u32(&f, FTRACE_SYS_EXIT_ID));
+    strid name = call_name(s, number);
     struct open_call *c = open_call(s, utid);
     if (!name || !c)
         return;
@@ -188,18 +223,18 @@ void syscalls_exit(const struct ftrace_event *e)
     if (row == SLICE_NONE)
         return;
     if (c->slice != row + 1) { /* of a call around this one: its args are set already */
-        struct small_args ret = {0};
-        if (field_has(&f, FTRACE_SYS_EXIT_RET)) {
-            small_args_add(e, &ret, "ret", ARG_INT, field_i64(&f, FTRACE_SYS_EXIT_RET));
-            struct arg_list list = small_args_list(&ret);
+        struct small_args add = {0};
+        if (has_ret) {
+            small_args_add(e, &add, "ret", ARG_INT, (int64_t)ret);
+            struct arg_list list = small_args_list(&add);
             slice_add_args(e->m->im->slices, row, &list);
         }
         return;
     }
     uint32_t len = c->len;
-    if (field_has(&f, FTRACE_SYS_EXIT_RET)) {
+    if (has_ret) {
         c->bytes[len++] = KEPT_RET << 3 | PB_VARINT;
-        len += (uint32_t)pb_encode_varint(c->bytes + len, field_u64(&f, FTRACE_SYS_EXIT_RET));
+        len += (uint32_t)pb_encode_varint(c->bytes + len, ret);
     }
     set_args(s, c, len);
 }

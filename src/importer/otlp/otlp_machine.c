@@ -93,7 +93,7 @@ static void describe(struct machines *w, struct machine_ctx *m, const struct otl
 {
     struct storage *st = w->o->im->st;
     if (res->facts[FACT_ARCH] && !ROW_GET(st, machine, arch, m->id))
-        ROW_SET(st, machine, arch, m->id, res->facts[FACT_ARCH]);
+        machine_set_arch(m, res->facts[FACT_ARCH]);
     if (res->facts[FACT_OS] && !ROW_GET(st, machine, sysname, m->id))
         ROW_SET(st, machine, sysname, m->id, res->facts[FACT_OS]);
     if (res->facts[FACT_OS_TEXT] && !ROW_GET(st, machine, version, m->id))

@@ -40,7 +40,7 @@ static void utsname(struct machine_ctx *m, struct slice bytes)
     ROW_SET(m->st, machine, sysname, m->id, text[UTSNAME_SYSNAME]);
     ROW_SET(m->st, machine, version, m->id, text[UTSNAME_VERSION]);
     ROW_SET(m->st, machine, release, m->id, text[UTSNAME_RELEASE]);
-    ROW_SET(m->st, machine, arch, m->id, text[UTSNAME_MACHINE]);
+    machine_set_arch(m, text[UTSNAME_MACHINE]);
 }
 
 /* "brand/product/device:release/id/INCREMENTAL:type/keys" */

@@ -42,6 +42,7 @@ struct recent_thread {
     int64_t pid; /* of its process, where it was found by that, too; else NO_PID */
     uint32_t utid;
     uint32_t epoch; /* of the tracker when it was found; 0: never */
+    strid name;     /* that kernel events gave it last, if nobody has named it since; else 0 */
 };
 enum { RECENT_THREADS = 256, NO_PID = -1 };
 
@@ -207,7 +208,7 @@ static inline uint32_t recent_of_process(const struct process_tracker *t, int64_
 static void note_recent(struct process_tracker *t, int64_t tid, int64_t pid, uint32_t utid)
 {
     if (t->recent)
-        t->recent[(uint64_t)tid % RECENT_THREADS] = (struct recent_thread){tid, pid, utid, t->epoch};
+        t->recent[(uint64_t)tid % RECENT_THREADS] = (struct recent_thread){tid, pid, utid, t->epoch, 0};
     else if ((t->recent = mem_zalloc(RECENT_THREADS * sizeof *t->recent)))
         t->epoch = 1;
 }
@@ -221,6 +222,19 @@ uint32_t process_tracker_thread(struct process_tracker *t, int64_t tid)
     if (utid == UTID_NONE)
         return process_tracker_start_thread(t, COL_NULL, tid);
     note_recent(t, tid, NO_PID, utid);
+    return utid;
+}
+
+/* Every switch and wakeup names its threads, and nearly always as the one before did. */
+uint32_t process_tracker_named_thread(struct process_tracker *t, int64_t tid, strid name)
+{
+    struct recent_thread *r = t->recent ? &t->recent[(uint64_t)tid % RECENT_THREADS] : NULL;
+    if (r && r->tid == tid && r->epoch == t->epoch && r->name == name && name)
+        return r->utid;
+    uint32_t utid = process_tracker_thread(t, tid);
+    process_tracker_thread_name(t, utid, name, THREAD_NAME_FTRACE);
+    if (r && r->tid == tid && r->epoch == t->epoch)
+        r->name = name;
     return utid;
 }
 
@@ -514,9 +528,11 @@ void process_tracker_thread_name(struct process_tracker *t, uint32_t utid, strid
     if (!name || priority < i->name_priority)
         return;
     i->name_priority = (uint8_t)priority;
-    /* A rename to what is there already is the common case: every sched_switch carries the name. */
-    if (ROW_GET(t->m->st, thread, name, utid) != (int64_t)name)
-        ROW_SET(t->m->st, thread, name, utid, name);
+    if (ROW_GET(t->m->st, thread, name, utid) == (int64_t)name)
+        return;
+    ROW_SET(t->m->st, thread, name, utid, name);
+    if (t->recent)
+        t->recent[(uint64_t)i->tid % RECENT_THREADS].name = 0;
 }
 
 void process_tracker_process_name(struct process_tracker *t, uint32_t upid, strid name,

@@ -36,6 +36,8 @@ void process_tracker_finish(struct process_tracker *t);
 /* The latest alive utid of a tid, made when there is none. A hit is one hash probe (a small direct table for low tids).
  */
 uint32_t process_tracker_thread(struct process_tracker *t, int64_t tid);
+/* The same, named by a kernel event (THREAD_NAME_FTRACE). */
+uint32_t process_tracker_named_thread(struct process_tracker *t, int64_t tid, strid name);
 /* As above without making one: UTID_NONE. */
 uint32_t process_tracker_find_thread(const struct process_tracker *t, int64_t tid);
 uint32_t process_tracker_process(struct process_tracker *t, int64_t pid);

@@ -61,7 +61,7 @@ void sched_tracker_close(struct sched_tracker *t)
     mem_free(t);
 }
 
-static struct cpu_run *cpu_run(struct sched_tracker *t, uint32_t cpu)
+static inline struct cpu_run *cpu_run(struct sched_tracker *t, uint32_t cpu)
 {
     struct cpu_run *c = by_id_find(&t->cpus, cpu);
     if (__builtin_expect(c && c->met, 1))
@@ -143,7 +143,7 @@ strid sched_tracker_state(struct sched_tracker *t, int64_t prev_state)
 
 /* --- slices ------------------------------------------------------------------------------------------------------ */
 
-static void close_slice(struct sched_tracker *t, struct cpu_run *c, int64_t ts, strid end_state)
+static inline void close_slice(struct sched_tracker *t, struct cpu_run *c, int64_t ts, strid end_state)
 {
     if (c->slice_row == NO_ROW)
         return;
@@ -151,8 +151,8 @@ static void close_slice(struct sched_tracker *t, struct cpu_run *c, int64_t ts, 
     ROW_SET(t->m->st, sched_slice, end_state, c->slice_row, (int64_t)end_state);
 }
 
-static void open_slice(struct sched_tracker *t, struct cpu_run *c, uint32_t cpu, int64_t ts, uint32_t utid,
-                       int32_t prio)
+static inline void open_slice(struct sched_tracker *t, struct cpu_run *c, uint32_t cpu, int64_t ts, uint32_t utid,
+                              int32_t prio)
 {
     if (c->ucpu < 0)
         c->ucpu = machine_ucpu(t->m, cpu);
@@ -163,17 +163,10 @@ static void open_slice(struct sched_tracker *t, struct cpu_run *c, uint32_t cpu,
     c->prio = prio;
 }
 
-static uint32_t named_thread(struct sched_tracker *t, int32_t pid, strid comm)
-{
-    uint32_t utid = process_tracker_thread(t->m->processes, pid);
-    process_tracker_thread_name(t->m->processes, utid, comm, THREAD_NAME_FTRACE);
-    return utid;
-}
-
 uint32_t sched_tracker_switch(struct sched_tracker *t, uint32_t cpu, int64_t ts, int32_t prev_pid, strid prev_comm,
                               int64_t prev_state, int32_t next_pid, strid next_comm, int32_t next_prio)
 {
-    uint32_t next = named_thread(t, next_pid, next_comm);
+    uint32_t next = process_tracker_named_thread(t->m->processes, next_pid, next_comm);
     struct cpu_run *c = cpu_run(t, cpu);
     strid end_state = sched_tracker_state(t, prev_state);
     if (c && c->slice_row != NO_ROW) {
@@ -182,7 +175,8 @@ uint32_t sched_tracker_switch(struct sched_tracker *t, uint32_t cpu, int64_t ts,
         else
             stats_add(&t->m->st->stats, t->m->id, STAT_mismatched_sched_switch_tids, 1);
     }
-    uint32_t prev = named_thread(t, prev_pid, prev_comm); /* it may have been renamed while it ran */
+    uint32_t prev =
+        process_tracker_named_thread(t->m->processes, prev_pid, prev_comm); /* it may have been renamed while it ran */
     if (!c)
         return prev;
     open_slice(t, c, cpu, ts, next, next_prio);
@@ -195,7 +189,7 @@ bool sched_tracker_switch_compact(struct sched_tracker *t, uint32_t cpu, int64_t
                                   int32_t next_pid, int32_t next_prio, strid next_comm, bool only_note,
                                   struct sched_prev *prev)
 {
-    uint32_t next = named_thread(t, next_pid, next_comm);
+    uint32_t next = process_tracker_named_thread(t->m->processes, next_pid, next_comm);
     struct cpu_run *c = cpu_run(t, cpu);
     if (!c)
         return false;

@@ -23,7 +23,7 @@ void thread_states_free(struct thread_states *s)
 }
 
 /* NULL when out of memory. */
-static struct thread_last *last_of(struct thread_states *s, uint32_t utid)
+static inline struct thread_last *last_of(struct thread_states *s, uint32_t utid)
 {
     struct thread_last *l = by_id_find(&s->last, utid);
     if (__builtin_expect(l != NULL, 1))
@@ -33,7 +33,7 @@ static struct thread_last *last_of(struct thread_states *s, uint32_t utid)
     return l;
 }
 
-static bool is_idle(struct thread_states *s, uint32_t utid)
+static inline bool is_idle(struct thread_states *s, uint32_t utid)
 {
     if (__builtin_expect(s->idle == UTID_NONE, 0))
         s->idle = process_tracker_idle_utid(s->m->processes);
