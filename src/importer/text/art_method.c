@@ -140,13 +140,15 @@ static uint64_t little(const uint8_t *p, size_t n)
 /* One part of a streamed trace that is no record. Its length, 0 when it is cut off. */
 static size_t read_op(struct art *a, struct slice s)
 {
-    size_t head = s.len && s.p[0] == OP_THREAD ? 5 : s.len && s.p[0] == OP_SUMMARY ? 5 : 3;
+    if (!s.len || s.p[0] < OP_METHOD || s.p[0] > OP_SUMMARY)
+        return 0;
+    size_t head = s.p[0] == OP_METHOD ? 3 : 5;
     if (s.len < head)
         return 0;
     size_t len = s.p[0] == OP_METHOD   ? little(s.p + 1, 2)
                  : s.p[0] == OP_THREAD ? little(s.p + 3, 2)
                                        : little(s.p + 1, 4);
-    if (s.p[0] < OP_METHOD || s.p[0] > OP_SUMMARY || len > s.len - head)
+    if (len > s.len - head)
         return 0;
     struct slice text = slice_of(s.p + head, len);
     if (s.p[0] == OP_METHOD)
