@@ -1,4 +1,5 @@
 /* Tests the sorter against qsort on random inputs, whole and by windows. */
+#include "base/alloc.h"
 #include "importer/sort/merge_sort.h"
 #include "storage/stats.h"
 
@@ -311,6 +312,49 @@ static double seconds_for(uint32_t n_queues, size_t n_events)
     return (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
 }
 
+static bool fails_once(void *ctx, size_t size)
+{
+    bool *armed = ctx;
+    (void)size;
+    bool fails = *armed;
+    *armed = false;
+    return !fails;
+}
+
+static double seconds_after_failure(int windows)
+{
+    struct stats stats = {0};
+    struct sorter *s = sorter_open(&stats, false);
+    size_t total = 0;
+    bool armed = false;
+    struct timespec begin, end;
+    alloc_set_gate(fails_once, &armed);
+    sorter_add_queue(s, count_runs, &total);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+    for (int64_t w = 0, ts = 0; w < windows; w++) {
+        armed = w == 2;
+        for (int i = 0; i < 4000; i++)
+            sorter_push(s, 0, (struct sort_event){ts++, 0, 0});
+        sorter_on_flush(s);
+        sorter_on_flush(s);
+        sorter_on_read_buffers(s);
+    }
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+    alloc_set_gate(NULL, NULL);
+    ck_assert(sorter_failed(s));
+    sorter_close(s);
+    stats_free(&stats);
+    return (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
+}
+
+/* Once memory has run out the load has failed: what is held is not merged again with each window. */
+START_TEST(windows_after_memory_ran_out_are_not_quadratic)
+{
+    double few = seconds_after_failure(100), many = seconds_after_failure(1000);
+    ck_assert_msg(many < few * 30 + 0.2, "100 windows: %.3f s, 1,000 windows: %.3f s", few, many);
+}
+END_TEST
+
 /* 1,000 machines of 64 cpus: the cost of an event grows with the logarithm of the number of queues. */
 START_TEST(many_queues_are_not_quadratic)
 {
@@ -445,6 +489,7 @@ Suite *sorter_suite(void)
     tcase_add_loop_test(t, what_is_mixed_as_a_whole_is_sorted, 0, 24);
     tcase_add_test(t, negative_times_are_counted_and_dropped);
     tcase_add_test(t, many_queues_are_not_quadratic);
+    tcase_add_test(t, windows_after_memory_ran_out_are_not_quadratic);
     tcase_add_test(t, memory_is_bounded_by_the_window);
     suite_add_tcase(s, t);
     return s;

@@ -158,9 +158,11 @@ static uint32_t read_known_call(const struct ftrace_event *e, struct open_call *
 static bool read_plain_call(struct slice payload, struct open_call *c, uint32_t *number)
 {
     enum { NUMBER_TAG = FTRACE_SYS_ENTER_ID << 3 | PB_VARINT, ARG_TAG = FTRACE_SYS_ENTER_ARGS << 3 | PB_VARINT };
+    if (!payload.len) /* a line of text that names no field has no bytes at all */
+        return false;
     const uint8_t *p = payload.p, *end = p + payload.len, *args;
     uint64_t v;
-    if (!payload.len || *p++ != NUMBER_TAG || !pb_varint(&p, end, &v) || end - p > KEPT_BYTES - RET_BYTES)
+    if (*p++ != NUMBER_TAG || !pb_varint(&p, end, &v) || end - p > KEPT_BYTES - RET_BYTES)
         return false;
     *number = (uint32_t)v;
     for (args = p; p < end;)

@@ -28,11 +28,9 @@ static inline void ask_for_bytes(const struct feed *f, uint32_t from, uint32_t t
             __builtin_prefetch((const void *)(uintptr_t)(f->at[from].a + at));
 }
 
-/* Gives up the block that is used up, and begins with the next; false when out of memory. */
-static bool next_events(struct sorter *s, struct feed *f)
+/* Begins with the next block; false when out of memory. */
+static bool next_events(struct feed *f)
 {
-    if (f->at)
-        sort_queue_drop_front(f->q, &s->bytes);
     f->at = sort_queue_front(f->q, &f->left);
     if (!f->at)
         return false;
@@ -46,9 +44,9 @@ static void parse_batch(struct sorter *s, const struct sort_batch *b)
     for (uint32_t r = 0; r < b->n_runs && !s->failed; r++) {
         struct feed *f = &s->feeds.p[b->runs[r] >> RUN_LEAF_SHIFT];
         uint32_t n = (b->runs[r] & (RUN_LATE - 1)) + 1;
-        if (!f->left && !next_events(s, f)) {
+        if (!f->left && !next_events(f)) {
             s->failed = true;
-            return;
+            break;
         }
         if (f->points_to_bytes)
             ask_for_bytes(f, LOOK_AHEAD, LOOK_AHEAD + n);
@@ -57,7 +55,13 @@ static void parse_batch(struct sorter *s, const struct sort_batch *b)
         f->left -= n;
         if (!(b->runs[r] & RUN_LATE))
             f->parse(f->owner, events, n);
+        if (!f->left) {
+            sort_queue_drop_front(f->q, &s->bytes);
+            f->at = NULL;
+        }
     }
+    if (s->failed)
+        return;
     s->n_parsed += b->n_events;
     if (s->progress)
         s->progress(s->progress_ctx, s->n_parsed, s->n_events);
@@ -170,9 +174,7 @@ static void end_feeds(struct sorter *s)
 {
     for (size_t i = 0; i < s->feeds.n; i++) {
         struct feed *f = &s->feeds.p[i];
-        if (f->at && !f->left)
-            sort_queue_drop_front(f->q, &s->bytes);
-        sort_queue_end(f->q, f->left ? f->at : NULL, f->left);
+        sort_queue_end(f->q, f->at, f->left);
     }
     vec_clear(&s->feeds);
 }
@@ -192,6 +194,8 @@ static void run(struct sorter *s)
 void sorter_extract(struct sorter *s)
 {
     struct sort_order *o = &s->order;
+    if (s->failed) /* and so has the load */
+        return;
     if (sort_order_begin(s, &s->n_events) && begin_feeds(s)) {
         run(s);
         end_feeds(s);

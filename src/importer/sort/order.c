@@ -68,6 +68,11 @@ static void pass_block(struct sort_order *o, struct leaf *l)
     l->at = l->end = NULL;
     l->block++;
     o->passed++;
+    if (!sort_queue_more(l->q, l->block)) {
+        mem_free(l->times.p);
+        l->times.p = NULL;
+        l->times.cap = 0;
+    }
 }
 
 enum taken { TAKEN_NONE, TAKEN_SOME, TAKEN_FULL /* the batch has no room for the rest of the run */ };

@@ -30,7 +30,8 @@ struct stats;
 
 struct sorter *sorter_open(struct stats *stats, bool full_sort);
 
-/* A new queue; the number is its rank among equals. UINT32_MAX when out of memory. */
+/* A new queue; the number is its rank among equals. UINT32_MAX when out of memory. Of more than 2^21 queues that hold
+ * events at once a load fails as of too little memory. */
 uint32_t sorter_add_queue(struct sorter *s, sort_parse_fn parse, void *owner);
 
 /* Ranks for `n` queues that are made later, or never: the first number; UINT32_MAX when out of memory. Nothing may be
