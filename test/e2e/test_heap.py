@@ -3,6 +3,7 @@ import math
 import mmap
 import os
 import pathlib
+import platform
 import re
 import resource
 import shutil
@@ -30,6 +31,23 @@ data_sources { config { name: "android.heapprofd" heapprofd_config { sampling_in
 SUMS = """select coalesce(s.name, ''), pid, sum(max(size, 0)), sum(size), sum(max(count, 0)) from heap_profile_allocation h
   join stack_profile_callsite c on c.id = callsite_id join stack_profile_frame f on f.id = frame_id
   left join stack_profile_symbol s using (symbol_set_id) join process using (upid) group by 1, 2"""
+
+
+# Allocates for two seconds behind a filter that ends it for one system call.
+SHUT_IN = """
+import ctypes, struct, time
+KILL, ALLOW, LOAD_NUMBER, SKIP_UNLESS, RETURN, NUMBER = 0x80000000, 0x7fff0000, 0x20, 0x15, 0x06, %d
+program = b"".join(struct.pack("HBBI", *step) for step in [
+    (LOAD_NUMBER, 0, 0, 0), (SKIP_UNLESS, 0, 1, NUMBER), (RETURN, 0, 0, KILL), (RETURN, 0, 0, ALLOW)])
+kept = ctypes.create_string_buffer(program)
+filter = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 4, ctypes.addressof(kept)))
+prctl = ctypes.CDLL(None).prctl
+assert prctl(38, 1, 0, 0, 0) == 0 and prctl(22, 2, filter) == 0
+end = time.monotonic() + 2
+while time.monotonic() < end:
+    bytes(100000)
+print("still here")
+"""
 
 
 def truth_of(text):
@@ -189,6 +207,13 @@ class Heap(Case):
         self.assertEqual({int(r[0]) for r in self.query(trace, "select distinct pid from heap_profile_allocation join process using (upid)")},
                          {early.pid})
         self.assertGreater(self.sums(trace)["left"][0], 100000)
+
+    def test_a_program_that_shuts_itself_in(self):
+        """It is not ended by a look for the daemon, where its filter has death upon socket()."""
+        program = self.dir / "shut_in.py"
+        program.write_text(SHUT_IN % {"x86_64": 41, "aarch64": 198}[platform.machine()])
+        p = subprocess.run(["/usr/bin/python3", program], env=self.library, stdout=subprocess.PIPE, timeout=60)
+        self.assertEqual((p.returncode, p.stdout), (0, b"still here\n"))
 
     def test_a_program_that_becomes_another(self):
         """What it had is gone with its memory; what it allocates from then on is under its number as well."""

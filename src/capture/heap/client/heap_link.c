@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -29,6 +30,7 @@ static struct {
     _Atomic bool over; /* there is no use in looking again */
     uint64_t look_after_ms;
     _Atomic uint64_t look_ms; /* not before */
+    int seccomp;              /* at the beginning: PR_GET_SECCOMP */
     struct sockaddr_un address;
     socklen_t address_len;
     uint8_t *data; /* of the last ring: twice its bytes */
@@ -295,6 +297,12 @@ static void look(void)
     heap_thread.inside = false;
 }
 
+/* A program that has shut itself in since it began may be ended for a socket: it is left alone. */
+static bool has_shut_itself_in(void)
+{
+    return prctl(PR_GET_SECCOMP) != own.seccomp;
+}
+
 void *heap_look(void *p)
 {
     struct heap_thread *t = &heap_thread;
@@ -303,7 +311,9 @@ void *heap_look(void *p)
     if (!heap_begun || own.over || t->inside || now_ms() < own.look_ms ||
         !atomic_compare_exchange_strong(&own.looking, &nobody, 1))
         return p;
-    if (!heap_state)
+    if (has_shut_itself_in())
+        own.over = true;
+    else if (!heap_state)
         look();
     own.looking = 0;
     errno = kept;
@@ -318,6 +328,7 @@ void heap_begin(void)
         !atomic_compare_exchange_strong(&own.begun, &expected, 1))
         return;
     find_main_stack();
+    own.seccomp = prctl(PR_GET_SECCOMP);
     if (find_address())
         look();
     else
