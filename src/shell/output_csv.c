@@ -55,25 +55,6 @@ int64_t output_classic(struct output *o, struct tp_result *r)
 
 /* ---- RFC 4180; lines end with a newline alone, as tools of Unix want them ---- */
 
-/* Quoted where it must be; the empty text too, because nothing at all stands for NULL. */
-static void csv_text(struct text_out *o, const char *text, size_t len)
-{
-    bool plain = len > 0 && text[0] != ' ' && text[len - 1] != ' ';
-    for (size_t i = 0; i < len && plain; i++)
-        plain = text[i] != '"' && text[i] != ',' && text[i] != '\n' && text[i] != '\r';
-    if (plain) {
-        out_bytes(o, text, len);
-        return;
-    }
-    out_char(o, '"');
-    for (size_t i = 0; i < len; i++) {
-        if (text[i] == '"')
-            out_char(o, '"');
-        out_char(o, text[i]);
-    }
-    out_char(o, '"');
-}
-
 static void csv_cell(struct text_out *o, const struct tp_result *r, int c)
 {
     size_t len;
@@ -93,7 +74,7 @@ static void csv_cell(struct text_out *o, const struct tp_result *r, int c)
         break;
     case TP_TEXT: {
         const char *text = tp_text(r, c, &len);
-        csv_text(o, text, len);
+        out_csv_text(o, text, len);
         break;
     }
     case TP_BLOB:
@@ -109,7 +90,7 @@ int64_t output_csv(struct output *o, struct tp_result *r)
     for (int c = 0; c < n; c++) {
         if (c)
             out_char(o->out, ',');
-        csv_text(o->out, tp_column_name(r, c), strlen(tp_column_name(r, c)));
+        out_csv_text(o->out, tp_column_name(r, c), strlen(tp_column_name(r, c)));
     }
     out_char(o->out, '\n');
     for (; (rc = output_next(o, r)) == 1; rows++) {

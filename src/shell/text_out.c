@@ -96,3 +96,21 @@ void out_json_string(struct text_out *o, const char *s, size_t len)
     struct json_writer w = {.put = out_put, .ctx = o};
     json_put_bytes(&w, s, len);
 }
+
+void out_csv_text(struct text_out *o, const char *text, size_t len)
+{
+    bool plain = len > 0 && text[0] != ' ' && text[len - 1] != ' ';
+    for (size_t i = 0; i < len && plain; i++)
+        plain = text[i] != '"' && text[i] != ',' && text[i] != '\n' && text[i] != '\r';
+    if (plain) {
+        out_bytes(o, text, len);
+        return;
+    }
+    out_char(o, '"');
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] == '"')
+            out_char(o, '"');
+        out_char(o, text[i]);
+    }
+    out_char(o, '"');
+}

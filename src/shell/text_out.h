@@ -40,5 +40,7 @@ int out_put(void *o, const void *bytes, size_t len);
 
 /* A JSON string: quoted, escaped; bytes that are not UTF-8 become U+FFFD. */
 void out_json_string(struct text_out *o, const char *s, size_t len);
+/* A cell of CSV (RFC 4180): quoted where it must be; the empty text too, because nothing at all stands for NULL. */
+void out_csv_text(struct text_out *o, const char *text, size_t len);
 
 #endif

@@ -130,7 +130,7 @@ class Diff(harness.Case):
         self.assertEqual(rows[-1]["key"], "x")  # the smallest change
         self.assertIn("0 of the values differ (3 rows in A, 3 in B)", self.diff("--sql", sql, a, a, code=0))
         self.assertEqual(len(json.loads(self.diff("--all", "--sql", sql, "--format", "json", a, a, code=0))), 6)
-        self.assertIn('"x","dur","10000","15000","+50.0%"', self.diff("--sql", sql, "--format", "csv", a, b, code=1))
+        self.assertIn("x,dur,10000,15000,+50.0%", self.diff("--sql", sql, "--format", "csv", a, b, code=1))
         self.assertIn('<td>x</td>', self.diff("--sql", sql, "--format", "html", a, b, code=1))
         by_two = json.loads(self.diff("--sql", "select ts, name, dur from slice", "--key", "name,ts", "--format", "json", a, b, code=1))
         self.assertIn("x / 0", [r["key"] for r in by_two])

@@ -72,6 +72,18 @@ bool line_next(struct slice *text, struct slice *line, bool *fed)
     return true;
 }
 
+struct slice next_word(struct slice *text)
+{
+    size_t n = 0;
+    while (text->len && text->p[0] == ' ')
+        *text = slice_from(*text, 1);
+    while (n < text->len && text->p[n] != ' ')
+        n++;
+    struct slice word = slice_to(*text, n);
+    *text = slice_from(*text, n);
+    return word;
+}
+
 struct slice trim_blanks(struct slice s)
 {
     while (s.len && (s.p[0] == ' ' || s.p[0] == '\t'))

@@ -30,6 +30,9 @@ void line_reader_free(struct line_reader *r);
 /* The next line of text in memory, without its line feed; false at the end. *fed (may be NULL): it had one. */
 bool line_next(struct slice *text, struct slice *line, bool *fed);
 
+/* The next word, between spaces, taken off the text; empty at its end. */
+struct slice next_word(struct slice *text);
+
 /* Without what stands at both ends: spaces and tabs; the second any white space. */
 struct slice trim_blanks(struct slice s);
 struct slice trim_space(struct slice s);

@@ -3,18 +3,6 @@
 
 #include "importer/lines/line_reader.h"
 
-static struct slice next_word(struct slice *s)
-{
-    size_t n = 0;
-    while (s->len && s->p[0] == ' ')
-        *s = slice_from(*s, 1);
-    while (n < s->len && s->p[n] != ' ')
-        n++;
-    struct slice word = slice_to(*s, n);
-    *s = slice_from(*s, n);
-    return word;
-}
-
 /* Digits behind the point are microseconds, however many they are. */
 static bool read_time(struct slice s, int64_t *ts)
 {

@@ -124,18 +124,6 @@ static bool read_when(struct slice date, struct slice time, int year, int64_t *n
     return true;
 }
 
-static struct slice next_word(struct slice *s)
-{
-    size_t n = 0;
-    while (s->len && s->p[0] == ' ')
-        *s = slice_from(*s, 1);
-    while (n < s->len && s->p[n] != ' ')
-        n++;
-    struct slice word = slice_to(*s, n);
-    *s = slice_from(*s, n);
-    return word;
-}
-
 bool logcat_time(struct slice text, int year, int64_t *ns)
 {
     struct slice date = next_word(&text);

@@ -182,17 +182,6 @@ static const char *text_of(const struct pair *p, int column, char room[32])
     }
 }
 
-static void print_csv_cell(struct text_out *o, const char *s)
-{
-    out_char(o, '"');
-    for (; *s; s++) {
-        if (*s == '"')
-            out_char(o, '"');
-        out_char(o, *s);
-    }
-    out_char(o, '"');
-}
-
 static void print_csv(struct text_out *o, const void *what)
 {
     const struct comparison *c = what;
@@ -200,7 +189,8 @@ static void print_csv(struct text_out *o, const void *what)
     out_text(o, "key,column,a,b,change\n");
     for (size_t i = 0; i < c->pairs.n; i++)
         for (int k = 0; k < COLUMNS; k++) {
-            print_csv_cell(o, text_of(&c->pairs.p[i], k, room));
+            const char *text = text_of(&c->pairs.p[i], k, room);
+            out_csv_text(o, text, strlen(text));
             out_char(o, k + 1 < COLUMNS ? ',' : '\n');
         }
 }

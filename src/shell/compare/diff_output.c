@@ -211,21 +211,6 @@ static void fields_of(const struct diff_line *d, struct field out[FIELDS])
     memcpy(out, all, sizeof all);
 }
 
-static void put_csv_text(struct text_out *o, const char *s)
-{
-    if (!strpbrk(s, ",\"\r\n")) {
-        out_text(o, s);
-        return;
-    }
-    out_char(o, '"');
-    for (; *s; s++) {
-        if (*s == '"')
-            out_char(o, '"');
-        out_char(o, *s);
-    }
-    out_char(o, '"');
-}
-
 static void print_csv(struct text_out *o, const struct diff_report *r)
 {
     static const struct measure none = {.name = "", .unit = ""};
@@ -243,7 +228,7 @@ static void print_csv(struct text_out *o, const struct diff_report *r)
             if (i)
                 out_char(o, ',');
             if (f[i].text)
-                put_csv_text(o, f[i].text);
+                out_csv_text(o, f[i].text, strlen(f[i].text));
             else if (isfinite(f[i].number))
                 out_printf(o, "%.9g", f[i].number);
         }

@@ -458,17 +458,7 @@ static struct sql_expr *in_expr(struct parser *c, struct sql_expr *left)
     if (c->kind != TOKEN_LP) {
         struct sql_from *s = e->in_table = NEW(c, sql_from);
         s->at.first = c->i;
-        s->name = parser_name(c, NAME_MARKED);
-        if (parser_accept(c, TOKEN_DOT)) {
-            s->schema = s->name;
-            s->name = parser_name(c, NAME_MARKED);
-        }
-        if (parser_accept(c, TOKEN_LP)) {
-            uint32_t n;
-            s->form = SOURCE_FUNCTION;
-            s->args = c->kind == TOKEN_RP ? NULL : parse_expr_list(c, &n);
-            parser_expect(c, TOKEN_RP);
-        }
+        parse_named_source(c, s);
         s->at.end = c->last;
         return done(c, e);
     }

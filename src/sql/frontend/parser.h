@@ -55,6 +55,7 @@ void parser_leave(struct parser *c);
 struct sql_expr *parse_expr(struct parser *c); /* never NULL */
 struct sql_expr *parse_expr_list(struct parser *c, uint32_t *n);
 struct sql_query *parse_query(struct parser *c);
+void parse_named_source(struct parser *c, struct sql_from *s); /* [schema.]name [(arguments)] */
 struct sql_order *parse_order_list(struct parser *c);
 struct sql_window *parse_window_body(struct parser *c);
 bool parser_at_query(const struct parser *c); /* SELECT, VALUES or WITH stands next */

@@ -158,7 +158,7 @@ static struct sql_name parse_alias(struct parser *c)
     return (struct sql_name){"", 0, c->i};
 }
 
-static void parse_named_source(struct parser *c, struct sql_from *s)
+void parse_named_source(struct parser *c, struct sql_from *s)
 {
     s->name = parser_name(c, NAME_MARKED);
     if (parser_accept(c, TOKEN_DOT)) {
