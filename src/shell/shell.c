@@ -130,7 +130,8 @@ static int dispatch_classic(struct shell *sh, int n, char **argv, struct error *
     /* the first word is a trace, unless it was to be a command */
     const char *first = sh->opt.positionals.n ? sh->opt.positionals.p[0] : NULL;
     char meant[80];
-    if ((rc == 0 || rc == -MRD_EINVALID) && first && !strpbrk(first, "./") && access(first, F_OK) != 0) {
+    bool named = first && strcmp(first, "-") != 0 && !strpbrk(first, "./");
+    if ((rc == 0 || rc == -MRD_EINVALID) && named && access(first, F_OK) != 0) {
         bool near = *nearest_command(first, meant, sizeof meant);
         rc = error_set(err, -MRD_EINVALID, "'%.100s' is neither a command nor a file%s", first,
                        near ? meant : " (tp_shell help lists the commands)");
