@@ -191,7 +191,7 @@ static int record_now(struct record *r, struct error *err)
     return code == EXIT_OK || r->nothing ? 0 : error_set(err, -MRD_EIO, "the recording failed");
 }
 
-/* What the command made of itself: its exit status. A recording that was interrupted ends it. */
+/* What the command made of itself: its exit status; -1: it was not run. A recording that was interrupted ends it. */
 static int end_command(struct record *r)
 {
     struct pollfd p = {.fd = r->workload.end, .events = POLLIN};
@@ -202,7 +202,7 @@ static int end_command(struct record *r)
     if (runs && r->timed)
         fprintf(stderr, "%s: the recording is over; waiting for %s to end\n", r->name, r->command[0]);
     if (!workload_end(&r->workload, runs && !r->timed, &status))
-        return 0;
+        return -1;
     if (status)
         fprintf(stderr, "%s: %s ended with status %d\n", r->name, r->command[0], status);
     return status;
@@ -309,13 +309,15 @@ int record_run(struct record *r, int (*choose)(struct record *r, const void *fla
     if (rc)
         fprintf(stderr, "%s: %s%s\n", r->name, err.text,
                 strcmp(err.text, "the recording failed") == 0 ? "" : "; nothing was recorded");
+    else if (!r->nothing && status < 0)
+        fprintf(stderr, "%s: %s was not run: nothing had told in time that it was recorded\n", r->name, r->command[0]);
     else if (!r->nothing && r->say_next)
         say_what_next(r);
     r->recorded = !rc && !r->nothing;
     r->perf_ms = daemons_perf_ms(&r->daemons);
     remotes_stop(r->remotes, r->n_remotes);
     daemons_stop(&r->daemons, rc && !interrupted && child_ended(&r->daemons.traced, NULL));
-    return rc ? EXIT_FAILED : r->nothing ? EXIT_NOTHING : status;
+    return rc ? EXIT_FAILED : r->nothing ? EXIT_NOTHING : status < 0 ? EXIT_FAILED : status;
 }
 
 int record_own_sources(struct record *r, struct pb_writer *w, struct error *err)
