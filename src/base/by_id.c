@@ -22,11 +22,8 @@ static bool reach(struct by_id *v, size_t top)
     return true;
 }
 
-void *by_id_make_(struct by_id *v, size_t size, uint32_t id)
+void *by_id_add_(struct by_id *v, size_t size, uint32_t id)
 {
-    void *there = by_id_find_(v, size, id);
-    if (there)
-        return there;
     size_t top = id >> BY_ID_TOP_BITS;
     if (!reach(v, top) || (!v->tops[top] && !(v->tops[top] = mem_zalloc(DIR_LEN * sizeof **v->tops))))
         return NULL;

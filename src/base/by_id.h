@@ -36,7 +36,13 @@ static inline void *by_id_find_(const struct by_id *v, size_t size, uint32_t id)
     return page ? page + (id & ((1u << BY_ID_PAGE_BITS) - 1)) * size : NULL;
 }
 
-void *by_id_make_(struct by_id *v, size_t size, uint32_t id);
+void *by_id_add_(struct by_id *v, size_t size, uint32_t id); /* which is not there */
+
+static inline void *by_id_make_(struct by_id *v, size_t size, uint32_t id)
+{
+    void *there = by_id_find_(v, size, id);
+    return __builtin_expect(there != NULL, 1) ? there : by_id_add_(v, size, id);
+}
 
 #define by_id_find(v, id) ((__typeof__((v)->type_of))by_id_find_(&(v)->any, sizeof *(v)->type_of, (id)))
 #define by_id_make(v, id) ((__typeof__((v)->type_of))by_id_make_(&(v)->any, sizeof *(v)->type_of, (id)))

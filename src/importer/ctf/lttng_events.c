@@ -38,8 +38,7 @@ enum { COMM, TID, PID, PPID };
 
 static void sched_waking(const struct ctf_row *e)
 {
-    uint32_t wakee = process_tracker_thread(e->m->processes, integer(e, TID));
-    process_tracker_thread_name(e->m->processes, wakee, ctf_row_text(e, COMM), THREAD_NAME_FTRACE);
+    uint32_t wakee = process_tracker_named_thread(e->m->processes, integer(e, TID), ctf_row_text(e, COMM));
     sched_tracker_waking(e->m->sched, e->ts, wakee, e->utid, SCHED_FLAGS_UNKNOWN);
 }
 
@@ -102,8 +101,7 @@ static void sched_process_exec(const struct ctf_row *e)
     struct slice name = slash ? slice_of(slash + 1, (size_t)(path.p + path.len - slash - 1)) : path;
     name.len = name.len < COMM_MAX ? name.len : COMM_MAX;
     if (name.len)
-        process_tracker_thread_name(e->m->processes, process_tracker_thread(e->m->processes, integer(e, EXEC_TID)),
-                                    import_slice(e->m->im, name), THREAD_NAME_FTRACE);
+        process_tracker_named_thread(e->m->processes, integer(e, EXEC_TID), import_slice(e->m->im, name));
 }
 
 enum { IRQ, ACTION };

@@ -58,12 +58,10 @@ static argset keep(struct ftrace_machine *f, struct ftrace_kind *k, unsigned kin
 
 static void grow_recent(struct ftrace_machine *f)
 {
-    enum { WORTH_ITS_MEMORY = 1024, WORTH_THE_MOST = 65536 };
-    f->grow_from = !f->grow_from ? WORTH_ITS_MEMORY : !f->recent_bits ? WORTH_THE_MOST : UINT64_MAX;
-    if (f->grow_from == WORTH_ITS_MEMORY)
-        return;
-    mem_free(f->recent);
+    enum { WORTH_THE_MOST = 65536 };
+    f->grow_from = f->recent_bits ? UINT64_MAX : WORTH_THE_MOST;
     f->recent_bits = f->recent_bits ? FTRACE_RECENT_BITS_MOST : FTRACE_RECENT_BITS;
+    mem_free(f->recent);
     f->recent = mem_zalloc(sizeof *f->recent << f->recent_bits);
 }
 
@@ -304,4 +302,5 @@ void ftrace_args_init(struct ftrace_machine *f)
     args_set_decoder(a, ARGS_KIND_FTRACE_WAKING, decode_compact_waking, f->im);
     for (size_t i = 0; i < sizeof symbol_fields / sizeof *symbol_fields; i++)
         f->kinds[symbol_fields[i].event].has_symbols = true;
+    f->grow_from = FTRACE_RECENT_FROM;
 }

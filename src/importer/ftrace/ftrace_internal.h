@@ -83,7 +83,7 @@ struct ftrace_kind {
 
 /* An arg set made of these bytes not long ago. There is room for more of them the more events there are: a machine of a
  * few costs little. */
-enum { FTRACE_RECENT_BITS = 11, FTRACE_RECENT_BITS_MOST = 13, FTRACE_RECENT_BYTES = 32 };
+enum { FTRACE_RECENT_FROM = 1024, FTRACE_RECENT_BITS = 11, FTRACE_RECENT_BITS_MOST = 13, FTRACE_RECENT_BYTES = 32 };
 struct ftrace_recent {
     uint8_t payload[FTRACE_RECENT_BYTES];
     argset args;

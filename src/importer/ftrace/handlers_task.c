@@ -123,8 +123,7 @@ static void task_rename(const struct ftrace_event *e)
     fields_read(e->payload, &f);
     struct process_tracker *p = e->m->processes;
     strid comm = field_str(e, &f, FTRACE_TASK_RENAME_NEWCOMM);
-    uint32_t utid = process_tracker_thread(p, field_i32(&f, FTRACE_TASK_RENAME_PID));
-    process_tracker_thread_name(p, utid, comm, THREAD_NAME_FTRACE);
+    uint32_t utid = process_tracker_named_thread(p, field_i32(&f, FTRACE_TASK_RENAME_PID), comm);
     process_tracker_main_thread_name(p, utid, comm);
 }
 

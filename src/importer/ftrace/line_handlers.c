@@ -19,13 +19,6 @@ static strid comm_of(const struct ftrace_event *e, const struct line_args *a, co
     return import_slice(e->m->im, e->m->im->opt.all_text_events ? w->whole : w->value);
 }
 
-static uint32_t named_thread(const struct ftrace_event *e, int32_t pid, strid comm)
-{
-    uint32_t utid = process_tracker_thread(e->m->processes, pid);
-    process_tracker_thread_name(e->m->processes, utid, comm, THREAD_NAME_FTRACE);
-    return utid;
-}
-
 /* trace-cmd report's own form: COMM:PID [PRIO] …; false when the text does not begin so. What follows stays in *rest.
  */
 static bool read_task(struct slice *rest, struct slice *comm, int32_t *pid, int32_t *prio)
@@ -54,7 +47,8 @@ static bool read_task(struct slice *rest, struct slice *comm, int32_t *pid, int3
 static void do_switch(const struct ftrace_event *e, int32_t prev_pid, strid prev_comm, strid state, int32_t next_pid,
                       strid next_comm, int32_t next_prio)
 {
-    uint32_t next = named_thread(e, next_pid, next_comm), prev = named_thread(e, prev_pid, prev_comm);
+    uint32_t next = process_tracker_named_thread(e->m->processes, next_pid, next_comm),
+             prev = process_tracker_named_thread(e->m->processes, prev_pid, prev_comm);
     sched_tracker_switch_threads(e->m->sched, e->cpu, e->ts, prev, state, next, next_prio);
 }
 
@@ -91,7 +85,7 @@ static void sched_waking(const struct ftrace_event *e, const struct line_args *a
         name = import_slice(e->m->im, comm);
     else
         return;
-    uint32_t wakee = named_thread(e, pid, name);
+    uint32_t wakee = process_tracker_named_thread(e->m->processes, pid, name);
     sched_tracker_waking(e->m->sched, e->ts, wakee, a->utid, SCHED_FLAGS_UNKNOWN);
 }
 

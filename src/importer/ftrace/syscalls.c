@@ -70,10 +70,7 @@ static inline strid call_name(struct syscalls *s, uint32_t number)
 
 static inline struct open_call *open_call(struct syscalls *s, uint32_t utid)
 {
-    struct open_call *c = by_id_find(&s->calls, utid);
-    if (__builtin_expect(c != NULL, 1))
-        return c;
-    c = by_id_make(&s->calls, utid);
+    struct open_call *c = by_id_make(&s->calls, utid);
     s->f->im->failed |= !c;
     return c;
 }

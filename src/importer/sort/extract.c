@@ -154,13 +154,13 @@ static bool run_with_thread(struct sorter *s)
     return ok;
 }
 
-/* --- from the first event to the last ------------------------------------------------------------------------------
- */
+/* --- from the first event to the last ----------------------------------------------------------------------------- */
 
 static bool begin_feeds(struct sorter *s)
 {
     vec_clear(&s->feeds);
-    if (!vec_reserve(&s->feeds, s->order.leaves.n))
+    s->failed = !vec_reserve(&s->feeds, s->order.leaves.n);
+    if (s->failed)
         return false;
     for (size_t i = 0; i < s->order.leaves.n; i++) {
         struct sort_queue *q = s->order.leaves.p[i].q;
@@ -199,8 +199,6 @@ void sorter_extract(struct sorter *s)
     if (sort_order_begin(s, &s->n_events) && begin_feeds(s)) {
         run(s);
         end_feeds(s);
-    } else {
-        s->failed |= o->leaves.n > 0;
     }
     s->failed |= o->failed;
     s->bytes += o->bytes;

@@ -74,8 +74,7 @@ bool sort_queue_seal(struct sort_queue *q, size_t *bytes);
 /* Appends n events, as sort_queue_push() does one. */
 bool sort_queue_push_run(struct sort_queue *q, const struct sort_event *e, size_t n, uint64_t epoch, size_t *bytes);
 
-/* --- the merging side: it has the blocks that it has not passed yet to itself ----------------------------------------
- */
+/* --- the merging side: it has the blocks that it has not passed yet to itself ------------------------------------ */
 
 /* Room for the times of a block, and what else is known of a queue there. */
 struct sort_times {
@@ -106,8 +105,7 @@ static inline int64_t sort_queue_block_ts(const struct sort_queue *q, size_t blo
  * Their times: *n of them. NULL when out of memory. */
 const int64_t *sort_queue_times(struct sort_queue *q, size_t block, struct sort_times *t, uint32_t *n, size_t *bytes);
 
-/* --- the parsing side ------------------------------------------------------------------------------------------------
- */
+/* --- the parsing side -------------------------------------------------------------------------------------------- */
 
 /* The events of the front block from head on, unpacked: *n of them. The merging side has passed the block, or looks at
  * it. NULL when out of memory. They stay until sort_queue_drop_front() or sort_queue_end(). */

@@ -25,10 +25,7 @@ void thread_states_free(struct thread_states *s)
 /* NULL when out of memory. */
 static inline struct thread_last *last_of(struct thread_states *s, uint32_t utid)
 {
-    struct thread_last *l = by_id_find(&s->last, utid);
-    if (__builtin_expect(l != NULL, 1))
-        return l;
-    l = utid == UTID_NONE ? NULL : by_id_make(&s->last, utid);
+    struct thread_last *l = utid == UTID_NONE ? NULL : by_id_make(&s->last, utid);
     s->m->im->failed |= !l;
     return l;
 }
