@@ -4,6 +4,7 @@
 #include "base/by_id.h"
 #include "base/hash.h"
 #include "base/u64map.h"
+#include "importer/track/recent_threads.h"
 
 /* Tids below this are looked up without a hash: every event of a kernel trace asks for one. */
 enum {
@@ -36,16 +37,6 @@ struct nobody {
     struct process_info process;
 };
 
-/* Who a tid was found to mean, as long as no thread or process begins, ends or is told which it belongs to. */
-struct recent_thread {
-    int64_t tid;
-    int64_t pid; /* of its process, where it was found by that, too; else NO_PID */
-    uint32_t utid;
-    uint32_t epoch; /* of the tracker when it was found; 0: never */
-    strid name;     /* that kernel events gave it last, if nobody has named it since; else 0 */
-};
-enum { RECENT_THREADS = 256, NO_PID = -1 };
-
 /* What waits for a thread's process to be known: another thread of it, or a process that it is the parent of. */
 struct pending {
     bool is_child;
@@ -68,8 +59,7 @@ struct process_tracker {
     struct u64map namespace_levels; /* pid -> levels of pid namespaces below the root */
     struct u64map by_inner_tid;     /* hash of (pid, level, tid inside) -> tid */
     struct u64map zero_threads;     /* tid -> utid, of the ordinary process 0 */
-    struct recent_thread *recent;   /* RECENT_THREADS by the tid's low bits; NULL until an event asks */
-    uint32_t epoch;                 /* what is older in `recent` may mean another thread now */
+    struct recent_threads recent;
     uint32_t idle_utid;
     bool seen_end; /* the trace tells when threads are gone, not only when they exit */
 };
@@ -108,18 +98,9 @@ static uint32_t newest_utid(const struct process_tracker *t, int64_t tid)
     return v ? (uint32_t)*v : UTID_NONE;
 }
 
-/* What a tid means may have changed. */
-static void forget_recent(struct process_tracker *t)
-{
-    if (t->recent && ++t->epoch == 0) {
-        memset(t->recent, 0, RECENT_THREADS * sizeof *t->recent);
-        t->epoch = 1;
-    }
-}
-
 static bool set_newest_utid(struct process_tracker *t, int64_t tid, uint32_t utid)
 {
-    forget_recent(t);
+    recent_forget(&t->recent);
     if (tid < 0 || tid >= DIRECT_TIDS)
         return u64map_set(&t->by_tid, (uint64_t)tid, utid);
     uint32_t *newest = by_id_make(&t->direct, (uint32_t)tid);
@@ -191,49 +172,28 @@ uint32_t process_tracker_start_thread(struct process_tracker *t, int64_t ts, int
     return utid;
 }
 
-/* The thread that a tid was found to mean, UTID_NONE when it may mean another one since. */
-static inline uint32_t recent_thread(const struct process_tracker *t, int64_t tid)
-{
-    const struct recent_thread *r = t->recent ? &t->recent[(uint64_t)tid % RECENT_THREADS] : NULL;
-    return r && r->tid == tid && r->epoch == t->epoch ? r->utid : UTID_NONE;
-}
-
-/* The same, where it was asked for with its process. What had waited for that to be known was told then. */
-static inline uint32_t recent_of_process(const struct process_tracker *t, int64_t tid, int64_t pid)
-{
-    const struct recent_thread *r = t->recent ? &t->recent[(uint64_t)tid % RECENT_THREADS] : NULL;
-    return r && r->tid == tid && r->epoch == t->epoch && r->pid == pid && pid != NO_PID ? r->utid : UTID_NONE;
-}
-
-static void note_recent(struct process_tracker *t, int64_t tid, int64_t pid, uint32_t utid)
-{
-    if (t->recent)
-        t->recent[(uint64_t)tid % RECENT_THREADS] = (struct recent_thread){tid, pid, utid, t->epoch, 0};
-    else if ((t->recent = mem_zalloc(RECENT_THREADS * sizeof *t->recent)))
-        t->epoch = 1;
-}
-
 uint32_t process_tracker_thread(struct process_tracker *t, int64_t tid)
 {
-    uint32_t utid = recent_thread(t, tid);
-    if (utid != UTID_NONE)
-        return utid;
-    utid = find_alive(t, tid, -1);
+    const struct recent_thread *r = recent_find(&t->recent, tid);
+    if (r)
+        return r->utid;
+    uint32_t utid = find_alive(t, tid, -1);
     if (utid == UTID_NONE)
         return process_tracker_start_thread(t, COL_NULL, tid);
-    note_recent(t, tid, NO_PID, utid);
+    recent_note(&t->recent, tid, NO_PID, utid);
     return utid;
 }
 
 /* Every switch and wakeup names its threads, and nearly always as the one before did. */
 uint32_t process_tracker_named_thread(struct process_tracker *t, int64_t tid, strid name)
 {
-    struct recent_thread *r = t->recent ? &t->recent[(uint64_t)tid % RECENT_THREADS] : NULL;
-    if (r && r->tid == tid && r->epoch == t->epoch && r->name == name && name)
+    struct recent_thread *r = recent_find(&t->recent, tid);
+    if (r && r->name == name && name)
         return r->utid;
     uint32_t utid = process_tracker_thread(t, tid);
     process_tracker_thread_name(t, utid, name, THREAD_NAME_FTRACE);
-    if (r && r->tid == tid && r->epoch == t->epoch)
+    r = recent_find(&t->recent, tid);
+    if (r)
         r->name = name;
     return utid;
 }
@@ -290,7 +250,7 @@ static void put_in_process(struct process_tracker *t, uint32_t utid, uint32_t up
 {
     if (upid == UPID_NONE)
         return;
-    forget_recent(t);
+    recent_forget(&t->recent);
     thread_of(t, utid)->upid = upid;
     if (!u64map_set(&t->by_both, hash_combine((uint64_t)thread_of(t, utid)->tid, upid), utid))
         out_of_memory(t);
@@ -301,7 +261,7 @@ static void put_in_process(struct process_tracker *t, uint32_t utid, uint32_t up
 static void wait_for(struct process_tracker *t, uint32_t utid, bool is_child, uint32_t id)
 {
     uint64_t *first = u64map_put(&t->pending_on, utid, NULL);
-    forget_recent(t); /* the next who asks for it with its process tells what waits */
+    recent_forget(&t->recent); /* the next who asks for it with its process tells what waits */
     if (!first || !vec_push(&t->pending, (struct pending){is_child, id, (uint32_t)*first}))
         out_of_memory(t);
     else
@@ -340,17 +300,17 @@ static void resolve_pending(struct process_tracker *t, uint32_t first, uint32_t 
 
 uint32_t process_tracker_update_thread(struct process_tracker *t, int64_t tid, int64_t pid)
 {
-    uint32_t utid = recent_of_process(t, tid, pid);
-    if (utid != UTID_NONE)
-        return utid;
-    utid = find_alive(t, tid, pid);
+    const struct recent_thread *r = recent_find(&t->recent, tid);
+    if (r && r->pid == pid && pid != NO_PID) /* what had waited for that to be known was told then */
+        return r->utid;
+    uint32_t utid = find_alive(t, tid, pid);
     if (utid == UTID_NONE)
         utid = process_tracker_start_thread(t, COL_NULL, tid);
     if (thread_of(t, utid)->upid == UPID_NONE)
         put_in_process(t, utid, process_alone(t, pid));
     resolve_pending(t, utid, thread_of(t, utid)->upid);
     if (utid == newest_utid(t, tid)) /* what another process is asked for may be an older one */
-        note_recent(t, tid, pid, utid);
+        recent_note(&t->recent, tid, pid, utid);
     return utid;
 }
 
@@ -403,7 +363,7 @@ static void forget_pid(struct process_tracker *t, int64_t pid)
     uint32_t upid = process_tracker_find_process(t, pid);
     if (upid == UPID_NONE)
         return;
-    forget_recent(t);
+    recent_forget(&t->recent);
     process_of(t, upid)->current = false;
     u64map_del(&t->by_pid, (uint64_t)pid);
 }
@@ -453,7 +413,7 @@ void process_tracker_end_thread(struct process_tracker *t, int64_t ts, int64_t t
         return;
     struct thread_info *i = thread_of(t, utid);
     ROW_SET(t->m->st, thread, end_ts, utid, ts);
-    forget_recent(t);
+    recent_forget(&t->recent);
     i->ended = true;
     if (i->upid == UPID_NONE || process_of(t, i->upid)->pid != tid)
         return;
@@ -531,8 +491,9 @@ void process_tracker_thread_name(struct process_tracker *t, uint32_t utid, strid
     if (ROW_GET(t->m->st, thread, name, utid) == (int64_t)name)
         return;
     ROW_SET(t->m->st, thread, name, utid, name);
-    if (t->recent)
-        t->recent[(uint64_t)i->tid % RECENT_THREADS].name = 0;
+    struct recent_thread *r = recent_find(&t->recent, i->tid);
+    if (r)
+        r->name = 0;
 }
 
 void process_tracker_process_name(struct process_tracker *t, uint32_t upid, strid name,
@@ -677,7 +638,7 @@ void process_tracker_close(struct process_tracker *t)
     by_id_free(&t->processes);
     by_id_free(&t->direct);
     mem_free(t->nobody);
-    mem_free(t->recent);
+    mem_free(t->recent.p);
     u64map_free(&t->by_tid);
     u64map_free(&t->by_pid);
     u64map_free(&t->by_both);
