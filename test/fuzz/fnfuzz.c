@@ -7,7 +7,7 @@
  * Calls are made up from the seed, round all names in turn. Each must give rows or an error within its time; a call
  * that does not end after it was interrupted is a hang, and fails the run. When the program dies, the statement is
  * printed. */
-#include "base/alloc.h"
+#include "../unit/memory_gate.h"
 #include "meridian/tp.h"
 #include "sql/engine/heap.h"
 
@@ -315,17 +315,7 @@ static void put_macro(size_t at)
 
 /* ---- memory ---- */
 
-static struct {
-    uint32_t fail_at, calls; /* 0: never */
-    bool for_good;
-} memory;
-
-static bool gate(void *ctx, size_t size)
-{
-    (void)ctx, (void)size;
-    memory.calls++;
-    return memory.calls < memory.fail_at || (!memory.for_good && memory.calls > memory.fail_at);
-}
+static struct gate memory;
 
 /* Half of the failures are early: where something is opened. */
 static void let_memory_fail(bool on)
@@ -336,7 +326,7 @@ static void let_memory_fail(bool on)
     }
     memory.calls = 0;
     sql_heap_set_gated(on);
-    alloc_set_gate(on ? gate : NULL, NULL);
+    alloc_set_gate(on ? gate_open : NULL, &memory);
 }
 
 /* ---- the run ---- */

@@ -1,9 +1,9 @@
 /* Random rows in our tables and in SQLite's own, and the comparison of answers. */
 #include "mirror.h"
 
-#include "base/alloc.h"
 #include "base/hash.h"
 #include "base/vec.h"
+#include "memory_gate.h"
 #include "sql/engine/heap.h"
 #include "sql/planner/planner.h"
 
@@ -239,25 +239,15 @@ void mirror_compare(struct mirror *m, const char *query, uint32_t ordered)
     vec_free(&theirs.rows);
 }
 
-/* Memory that runs out while the engine works. */
-static struct {
-    unsigned calls, fail_at; /* 0: never */
-    bool for_good;
-} memory;
-
-static bool gate(void *ctx, size_t size)
-{
-    (void)ctx, (void)size;
-    memory.calls++;
-    return memory.calls < memory.fail_at || (!memory.for_good && memory.calls > memory.fail_at);
-}
+/* Memory that runs out while the engine works; fail_at 0: never. */
+static struct gate memory;
 
 static void set_gate(bool on)
 {
     if (!memory.fail_at)
         return;
     sql_heap_set_gated(on);
-    alloc_set_gate(on ? gate : NULL, NULL);
+    alloc_set_gate(on ? gate_open : NULL, &memory);
 }
 
 /* Somebody interrupts the statement before its row of that number is asked for; 0: nobody does. */

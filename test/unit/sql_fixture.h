@@ -28,6 +28,16 @@ static inline void sql_close(struct sql_fixture *f)
     storage_free(&f->st);
 }
 
+static inline void sql_append_row(sqlite3_str *s, sqlite3_stmt *stmt, int row)
+{
+    if (row)
+        sqlite3_str_appendchar(s, 1, ';');
+    for (int i = 0; i < sqlite3_column_count(stmt); i++) {
+        const char *text = (const char *)sqlite3_column_text(stmt, i);
+        sqlite3_str_appendf(s, "%s%s", i ? "," : "", text ? text : "-");
+    }
+}
+
 /* Runs text; the last statement's rows as "a,b;c,d" with NULL as "-". To be freed. NULL on failure: see
  * engine_error_text(). */
 static inline char *sql_rows(struct sql_fixture *f, const char *sql)
@@ -39,14 +49,8 @@ static inline char *sql_rows(struct sql_fixture *f, const char *sql)
         return NULL;
     sqlite3_str *s = sqlite3_str_new(NULL);
     sqlite3_str_appendall(s, "");
-    for (int row = 0; (rc = engine_result_next(&r, &err)) == 1; row++) {
-        if (row)
-            sqlite3_str_appendchar(s, 1, ';');
-        for (int i = 0; i < sqlite3_column_count(r.stmt); i++) {
-            const char *text = (const char *)sqlite3_column_text(r.stmt, i);
-            sqlite3_str_appendf(s, "%s%s", i ? "," : "", text ? text : "-");
-        }
-    }
+    for (int row = 0; (rc = engine_result_next(&r, &err)) == 1; row++)
+        sql_append_row(s, r.stmt, row);
     if (r.stmt)
         engine_result_close(&r);
     char *out = sqlite3_str_finish(s);

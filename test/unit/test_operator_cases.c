@@ -1,7 +1,7 @@
 /* Tests operators and functions statement by statement: their rows, and what happens when memory runs out. */
 #include "sql_fixture.h"
 
-#include "base/alloc.h"
+#include "memory_gate.h"
 #include "sql/engine/heap.h"
 
 static struct sql_fixture f;
@@ -179,22 +179,12 @@ END_TEST
 /* A text that becomes longer than values may be is an error, not the empty text. */
 /* ---- memory runs out ---- */
 
-static struct {
-    unsigned calls, fail_at;
-    bool for_good;
-} memory;
-
-static bool gate(void *ctx, size_t size)
-{
-    (void)ctx, (void)size;
-    memory.calls++;
-    return memory.calls < memory.fail_at || (!memory.for_good && memory.calls > memory.fail_at);
-}
+static struct gate memory;
 
 static void set_gate(bool on)
 {
     sql_heap_set_gated(on);
-    alloc_set_gate(on ? gate : NULL, NULL);
+    alloc_set_gate(on ? gate_open : NULL, &memory);
 }
 
 static void open_with_modules(void)
@@ -226,12 +216,7 @@ static char *rows_at_gate(const char *sql)
         set_gate(false);
         if (rc != 1)
             break;
-        if (row)
-            sqlite3_str_appendchar(s, 1, ';');
-        for (int i = 0; i < sqlite3_column_count(r.stmt); i++) {
-            const char *text = (const char *)sqlite3_column_text(r.stmt, i);
-            sqlite3_str_appendf(s, "%s%s", i ? "," : "", text ? text : "-");
-        }
+        sql_append_row(s, r.stmt, row);
     }
     if (r.stmt)
         engine_result_close(&r);
