@@ -45,6 +45,20 @@ static const struct rule rules[] = {
      "SELECT (SELECT count() FROM args WHERE key GLOB 'track_event.*'), (SELECT count() FROM android_logs), (SELECT "
      "value FROM stats WHERE name = 'track_event_parser_errors')",
      "0,0,2"},
+    {"categories: those of a counter stand together; several that nothing has named are none",
+     "1{8:1 10:1 13:1 12{1{1:1 2'x'}} 60{1:3 2'c' 8{2'a' 2'b'}}} 1{8:2 10:1 11{9:4 11:3 30:1}} 1{8:3 10:1 11{9:3 3:1 "
+     "3:9 "
+     "22'y' 22'z'}} 1{8:4 10:1 11{9:3 3:8 3:9}} 1{8:5 10:1 11{9:3 3:8}}",
+     "SELECT extract_arg(source_arg_set_id, 'category') FROM counter_track UNION ALL SELECT category FROM slice",
+     "a,b;x,y,z;-;unknown(8)"},
+    {"an order of children that there is not counts once", "1{8:1 10:1 13:1 60{1:3 2'c' 11:9}}",
+     "SELECT value FROM stats WHERE name = 'track_descriptor_invalid_child_ordering'", "1"},
+    {"annotations without a name, or with a number that stands for nothing, are left out, and what follows them in "
+     "theirs",
+     THREAD
+     "1{8:6 10:1 11{9:3 11:2 4{2:1} 4{1:9 2:1} 4{10'v' 17:9} 4{10'p' 16'Nope' 14{2:6}} 4{10'd' 11{10'a' 4:1} 11{4:2} "
+     "11{10'b' 4:3}} 4{10'l' 12{4:1} 12{17:9} 12{4:2}} 4{10'' 4:4}}} 1{8:7 10:1 11{9:3 11:2 4{4:1} 54:9}}",
+     "SELECT " SLICE_ARGS " FROM slice AS s", "debug.d.a=1,debug.l[0]=1,debug.=4;-"},
     {"places in the source, by number: what is not told is empty",
      "1{8:1 10:1 13:1 12{4{1:1 2'a\\b.cc'} 4{1:2 3'fn' 4:7} 20{1:3 2'text'}} 60{1:2 4{1:5 2:6}}} 1{8:6 10:1 11{9:3 "
      "11:2 "

@@ -66,13 +66,14 @@ struct annotation {
     struct pb_field value; /* the one of the value oneof that came last; id 0: none */
     uint64_t type_iid;
     struct slice type_name, proto;
-    bool has_proto, has_entries, has_elements;
+    bool has_name, has_proto, has_entries, has_elements;
 };
 
-/* The text is the second field of all interned messages. */
+/* The text is the second field of all interned messages. Its p is NULL when nothing has told it. */
 static struct slice interned_text(struct seq_generation *g, uint32_t field, uint64_t iid)
 {
-    return strpool_view(&g->machine->st->strings, interned_string(g, field, iid, INTERNED_STRING_STR));
+    strid text = interned_string(g, field, iid, INTERNED_STRING_STR);
+    return text ? strpool_view(&g->machine->st->strings, text) : slice_of(NULL, 0);
 }
 
 static struct annotation read_annotation(struct seq_generation *g, struct slice bytes)
@@ -84,9 +85,11 @@ static struct annotation read_annotation(struct seq_generation *g, struct slice 
         switch (f.id) {
         case DEBUG_ANNOTATION_NAME_IID:
             a.name = interned_text(g, INTERNED_DATA_DEBUG_ANNOTATION_NAMES, pb_u64(&f));
+            a.has_name = a.name.p;
             break;
         case DEBUG_ANNOTATION_NAME:
             a.name = pb_bytes(&f);
+            a.has_name = true;
             break;
         case DEBUG_ANNOTATION_BOOL_VALUE:
         case DEBUG_ANNOTATION_UINT_VALUE:
@@ -173,40 +176,52 @@ done:
     w->depth--;
 }
 
-static void write_annotation(struct annotations *a, struct slice bytes, bool named);
+/* Adds what an annotation holds. False when it cannot be read: it lacks a name, or has a number that stands for
+ * nothing. What it holds up to there is added; what comes behind it in a dictionary or an array is not. */
+static bool write_annotation(struct annotations *a, struct slice bytes, bool named);
 
-static void write_children(struct annotations *a, struct slice bytes, uint32_t field)
+static bool write_entries(struct annotations *a, struct slice bytes)
+{
+    struct pb_cursor c = pb_cursor(bytes);
+    struct pb_field f;
+    bool ok = true;
+    while (ok && pb_next(&c, &f))
+        if (f.id == DEBUG_ANNOTATION_DICT_ENTRIES)
+            ok = write_annotation(a, pb_bytes(&f), true);
+    return ok;
+}
+
+static bool write_elements(struct annotations *a, struct slice bytes)
 {
     struct arg_writer *w = a->w;
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
-    uint64_t index = field == 12 ? arg_writer_array_index(w) : 0;
-    while (pb_next(&c, &f)) {
-        if (f.id != field)
+    bool ok = true;
+    uint64_t index = arg_writer_array_index(w);
+    while (ok && pb_next(&c, &f)) {
+        if (f.id != DEBUG_ANNOTATION_ARRAY_VALUES)
             continue;
-        if (field == 11) {
-            write_annotation(a, pb_bytes(&f), true);
-            continue;
-        }
         size_t before = w->out->n;
         struct arg_mark m = arg_writer_push_index(w, index);
-        write_annotation(a, pb_bytes(&f), false);
+        ok = write_annotation(a, pb_bytes(&f), false);
         arg_writer_pop(w, m);
         index += w->out->n != before;
     }
-    if (field == 12)
-        arg_writer_array_set(w, index);
+    arg_writer_array_set(w, index);
+    return ok;
 }
 
-static void write_proto(struct annotations *a, const struct annotation *v)
+static bool write_proto(struct annotations *a, const struct annotation *v)
 {
     struct slice name =
         v->type_iid ? interned_text(a->g, INTERNED_DATA_DEBUG_ANNOTATION_VALUE_TYPE_NAMES, v->type_iid) : v->type_name;
     if (name.len && name.p[0] == '.')
         name = slice_of(name.p + 1, name.len - 1);
     strid message = strpool_intern(a->w->args->strings, name.p, name.len);
-    if (schema_has_message(a->reflect.schema, message))
-        reflect_message(&a->reflect, a->w, message, v->proto);
+    if (!schema_has_message(a->reflect.schema, message))
+        return false;
+    reflect_message(&a->reflect, a->w, message, v->proto);
+    return true;
 }
 
 /* A name with what separates keys replaced. */
@@ -220,19 +235,12 @@ static size_t clean_name(struct slice name, char *out, size_t cap)
     return n;
 }
 
-static void write_annotation(struct annotations *a, struct slice bytes, bool named)
+/* The value at the key that stands; false as with write_annotation(). */
+static bool write_value(struct annotations *a, const struct annotation *v, struct slice bytes)
 {
     struct arg_writer *w = a->w;
-    if (w->depth >= ARG_MAX_DEPTH)
-        return;
-    w->depth++;
-    struct annotation v = read_annotation(a->g, bytes);
-    struct arg_mark m = {w->key_len, w->flat_len};
-    if (named) {
-        char name[ARG_KEY_MAX];
-        arg_writer_push(w, name, clean_name(v.name, name, sizeof name));
-    }
-    const struct pb_field *f = &v.value;
+    const struct pb_field *f = &v->value;
+    strid text;
     switch (f->id) {
     case DEBUG_ANNOTATION_BOOL_VALUE:
         arg_writer_add(w, ARG_BOOL, pb_bool(f));
@@ -259,20 +267,36 @@ static void write_annotation(struct annotations *a, struct slice bytes, bool nam
         json_args_write(w, pb_bytes(f));
         break;
     case DEBUG_ANNOTATION_STRING_VALUE_IID:
-        arg_writer_add(
-            w, ARG_STRING,
-            interned_string(a->g, INTERNED_DATA_DEBUG_ANNOTATION_STRING_VALUES, pb_u64(f), INTERNED_STRING_STR));
+        text = interned_string(a->g, INTERNED_DATA_DEBUG_ANNOTATION_STRING_VALUES, pb_u64(f), INTERNED_STRING_STR);
+        if (!text)
+            return false;
+        arg_writer_add(w, ARG_STRING, text);
         break;
     default:
-        if (v.has_entries)
-            write_children(a, bytes, 11);
-        else if (v.has_elements)
-            write_children(a, bytes, 12);
-        else if (v.has_proto)
-            write_proto(a, &v);
+        return v->has_entries    ? write_entries(a, bytes)
+               : v->has_elements ? write_elements(a, bytes)
+               : v->has_proto    ? write_proto(a, v)
+                                 : true;
     }
+    return true;
+}
+
+static bool write_annotation(struct annotations *a, struct slice bytes, bool named)
+{
+    struct arg_writer *w = a->w;
+    struct annotation v = read_annotation(a->g, bytes);
+    if (w->depth >= ARG_MAX_DEPTH || (named && !v.has_name))
+        return false;
+    w->depth++;
+    struct arg_mark m = {w->key_len, w->flat_len};
+    if (named) {
+        char name[ARG_KEY_MAX];
+        arg_writer_push(w, name, clean_name(v.name, name, sizeof name));
+    }
+    bool ok = write_value(a, &v, bytes);
     arg_writer_pop(w, m);
     w->depth--;
+    return ok;
 }
 
 /* --- typed arguments --------------------------------------------------------------------------------------------- */
@@ -500,6 +524,7 @@ static void write_field(struct annotations *a, strid track_event, const struct p
     struct seq_generation *g = a->g;
     struct pb_field iid;
     struct arg_mark m;
+    struct slice interned;
     char text[32];
     switch (f->id) {
     case TRACK_EVENT_DEBUG_ANNOTATIONS:
@@ -528,7 +553,9 @@ static void write_field(struct annotations *a, strid track_event, const struct p
         write_text(w, "correlation_id", pb_bytes(f));
         break;
     case TRACK_EVENT_CORRELATION_ID_STR_IID:
-        write_text(w, "correlation_id", interned_text(g, INTERNED_DATA_CORRELATION_ID_STR, pb_u64(f)));
+        interned = interned_text(g, INTERNED_DATA_CORRELATION_ID_STR, pb_u64(f));
+        if (interned.p)
+            write_text(w, "correlation_id", interned);
         break;
     default:
         reflect_field(&a->reflect, w, track_event, f);

@@ -12,6 +12,7 @@ static void count(struct packet *p, enum stat_key stat)
 struct parsed {
     uint64_t uuid;
     bool has_uuid, has_parent, has_thread, has_process, process_ordering, thread_ordering;
+    bool odd_ordering; /* of its children: one that there is not */
     struct slice thread, process, chrome_thread, chrome_process;
     struct track_event_track k;
 };
@@ -19,8 +20,10 @@ struct parsed {
 static void read_counter(struct packet *p, struct track_event_track *k, struct slice bytes)
 {
     static const char *const units[] = {NULL, "ns", "count", "bytes"};
+    struct joined_text categories;
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
+    categories.n = 0;
     k->use = USE_COUNTER;
     while (pb_next(&c, &f)) {
         switch (f.id) {
@@ -32,7 +35,7 @@ static void read_counter(struct packet *p, struct track_event_track *k, struct s
                 k->unit = import_str(p->m->im, "instructions");
             break;
         case COUNTER_DESCRIPTOR_CATEGORIES:
-            k->category = import_slice(p->m->im, pb_bytes(&f));
+            joined_text_add(&categories, ',', pb_bytes(&f));
             break;
         case COUNTER_DESCRIPTOR_UNIT:
             if (pb_u64(&f) && pb_u64(&f) < sizeof units / sizeof *units)
@@ -52,6 +55,7 @@ static void read_counter(struct packet *p, struct track_event_track *k, struct s
             break;
         }
     }
+    k->category = joined_text_intern(&p->m->st->strings, &categories);
 }
 
 /* Long: one case a field. */
@@ -98,10 +102,8 @@ static void read_descriptor(struct packet *p, struct slice bytes, struct parsed 
             k->own_track = pb_bool(&f);
             break;
         case TRACK_DESCRIPTOR_CHILD_ORDERING:
-            if (pb_u64(&f) > 3)
-                count(p, STAT_track_descriptor_invalid_child_ordering);
-            else
-                k->child_ordering = (uint8_t)pb_u64(&f);
+            d->odd_ordering |= pb_u64(&f) > 3;
+            k->child_ordering = pb_u64(&f) > 3 ? 0 : (uint8_t)pb_u64(&f);
             break;
         case TRACK_DESCRIPTOR_SIBLING_ORDER_RANK:
             k->rank = pb_i32(&f);
@@ -213,6 +215,8 @@ enum tokenize_result track_event_tokenize_descriptor(struct packet *p)
 {
     struct parsed d;
     read_descriptor(p, p->field, &d);
+    if (d.odd_ordering)
+        count(p, STAT_track_descriptor_invalid_child_ordering);
     if (!d.has_uuid) {
         count(p, STAT_track_descriptor_missing_uuid);
         return TOKENIZE_DONE;
@@ -316,20 +320,14 @@ static void tell_process(struct packet *p, uint32_t upid, struct slice process, 
     struct process_tracker *processes = p->m->processes;
     struct pb_field f;
     struct pb_cursor c = pb_cursor(process);
-    char cmdline[4096];
-    size_t n = 0;
+    struct joined_text cmdline;
     strid name = 0;
+    cmdline.n = 0;
     while (pb_next(&c, &f)) {
         if (f.id == PROCESS_DESCRIPTOR_PROCESS_NAME && pb_bytes(&f).len) {
             name = import_slice(p->m->im, pb_bytes(&f));
         } else if (f.id == PROCESS_DESCRIPTOR_CMDLINE) {
-            struct slice arg = pb_bytes(&f);
-            if (n && n < sizeof cmdline)
-                cmdline[n++] = ' ';
-            size_t take = arg.len < sizeof cmdline - n ? arg.len : sizeof cmdline - n;
-            if (take)
-                memcpy(cmdline + n, arg.p, take);
-            n += take;
+            joined_text_add(&cmdline, ' ', pb_bytes(&f));
         } else if (f.id == PROCESS_DESCRIPTOR_START_TIMESTAMP_NS) {
             int64_t ts;
             if (pb_i64(&f) > 0 &&
@@ -340,8 +338,8 @@ static void tell_process(struct packet *p, uint32_t upid, struct slice process, 
         }
     }
     process_tracker_process_name(processes, upid, name, PROCESS_NAME_TRACK_DESCRIPTOR);
-    if (n)
-        ROW_SET(p->m->st, process, cmdline, upid, strpool_intern(&p->m->st->strings, cmdline, n));
+    if (cmdline.n)
+        ROW_SET(p->m->st, process, cmdline, upid, joined_text_intern(&p->m->st->strings, &cmdline));
     const char *type = (chrome.len && pb_find(chrome, CHROME_PROCESS_DESCRIPTOR_PROCESS_TYPE, &f)) ||
                                pb_find(process, PROCESS_DESCRIPTOR_CHROME_PROCESS_TYPE, &f)
                            ? track_event_chrome_process_name(pb_i32(&f))

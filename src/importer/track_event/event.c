@@ -196,38 +196,23 @@ strid event_category(struct event *e, uint64_t iid)
 
 strid event_joined_categories(struct event *e, struct slice bytes)
 {
-    char text[1024];
-    size_t n = 0;
+    struct joined_text joined;
     struct strpool *strings = &e->m->st->strings;
-    /* Numbered categories first, then those in full. */
-    static const uint32_t fields[] = {TRACK_EVENT_CATEGORY_IIDS, TRACK_EVENT_CATEGORIES};
-    for (size_t i = 0; i < 2; i++) {
-        uint32_t field = fields[i];
-        struct pb_cursor c = pb_cursor(bytes);
-        struct pb_field f;
-        while (pb_next(&c, &f)) {
-            if (f.id != field)
-                continue;
-            struct pb_cursor packed = pb_sub(&f);
-            uint64_t iid = f.u;
-            bool is_packed = field == TRACK_EVENT_CATEGORY_IIDS && f.wire == PB_BYTES;
-            while (!is_packed || pb_next_packed(&packed, &iid)) {
-                strid known = field == TRACK_EVENT_CATEGORIES ? 0 : known_category(e, iid);
-                struct slice s = field == TRACK_EVENT_CATEGORIES ? pb_bytes(&f) : strpool_view(strings, known);
-                if (field == TRACK_EVENT_CATEGORY_IIDS && !known)
-                    s.len = 0; /* one that nothing has named is left out */
-                else if (n && n < sizeof text)
-                    text[n++] = ',';
-                size_t take = s.len < sizeof text - n ? s.len : sizeof text - n;
-                if (take)
-                    memcpy(text + n, s.p, take);
-                n += take;
-                if (!is_packed)
-                    break;
-            }
-        }
+    struct pb_numbers iids = pb_numbers(bytes, TRACK_EVENT_CATEGORY_IIDS);
+    uint64_t iid;
+    joined.n = 0;
+    while (pb_next_number(&iids, &iid)) {
+        strid known = known_category(e, iid);
+        if (known) /* one that nothing has named is left out */
+            joined_text_add(&joined, ',', strpool_view(strings, known));
     }
-    return strpool_intern(strings, text, n);
+    /* Numbered categories first, then those in full. */
+    struct pb_cursor c = pb_cursor(bytes);
+    struct pb_field f;
+    while (pb_next(&c, &f))
+        if (f.id == TRACK_EVENT_CATEGORIES)
+            joined_text_add(&joined, ',', pb_bytes(&f));
+    return joined_text_intern(strings, &joined);
 }
 
 /* --- which track -------------------------------------------------------------------------------------------------- */

@@ -144,6 +144,28 @@ struct track_event_machine {
     uint32_t share_tried, share_hit;
 };
 
+/* Texts with a character between them; what is past the room is left out. */
+struct joined_text {
+    size_t n;
+    char text[4096];
+};
+
+static inline void joined_text_add(struct joined_text *j, char between, struct slice s)
+{
+    if (j->n && j->n < sizeof j->text)
+        j->text[j->n++] = between;
+    size_t take = s.len < sizeof j->text - j->n ? s.len : sizeof j->text - j->n;
+    if (take)
+        memcpy(j->text + j->n, s.p, take);
+    j->n += take;
+}
+
+/* NULL when nothing was added. */
+static inline strid joined_text_intern(struct strpool *strings, const struct joined_text *j)
+{
+    return j->n ? strpool_intern(strings, j->text, j->n) : 0;
+}
+
 /* --- sequences.c --- */
 /* Adds the numbers of a field, packed or single, to the *n that were told before: all are counted, the first
  * MAX_EXTRA_COUNTERS kept. */
