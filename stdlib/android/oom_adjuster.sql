@@ -1,6 +1,7 @@
 -- How ready Android was to end processes for their memory.
 
 INCLUDE PERFETTO MODULE counters.intervals;
+INCLUDE PERFETTO MODULE slices.with_context;
 
 -- The group that a score belongs to.
 CREATE PERFETTO FUNCTION android_oom_adj_score_to_bucket_name(
@@ -47,6 +48,40 @@ FROM counter_leading_intervals!((
 )) AS i
 JOIN process_counter_track AS t ON t.id = i.track_id;
 
+-- The slices in which the system server computes scores, and the slice around each: what asked for it.
+CREATE PERFETTO TABLE _oom_adjuster_updates AS
+SELECT
+  s.id,
+  s.ts,
+  s.dur,
+  s.track_id,
+  s.thread_name,
+  substr(s.name, length('updateOomAdj_') + 1) AS reason,
+  around.name AS asked_by,
+  p.machine_id
+FROM thread_slice AS s
+JOIN process AS p USING (upid)
+LEFT JOIN slice AS around ON around.id = s.parent_id
+WHERE s.name GLOB 'updateOomAdj_*' AND s.process_name = 'system_server';
+
+-- Of each score, the last of those slices that began before it.
+CREATE PERFETTO TABLE _oom_adjuster_last_updates AS
+WITH
+  moments AS (
+    SELECT ts, id AS update_id, NULL AS upid, machine_id FROM _oom_adjuster_updates
+    UNION ALL
+    SELECT i.ts, NULL, i.upid, p.machine_id
+    FROM _oom_adjuster_intervals AS i
+    JOIN process AS p USING (upid)
+  ),
+  matched AS (
+    SELECT ts, upid, last_non_null(update_id) OVER (PARTITION BY machine_id ORDER BY ts) AS update_id
+    FROM moments
+  )
+SELECT ts, upid, update_id
+FROM matched
+WHERE upid IS NOT NULL AND update_id IS NOT NULL;
+
 -- The spans in which a process kept its score.
 CREATE PERFETTO VIEW android_oom_adj_intervals(
   -- When the score began.
@@ -61,19 +96,19 @@ CREATE PERFETTO VIEW android_oom_adj_intervals(
   upid JOINID(process.id),
   -- Name of the process.
   process_name STRING,
-  -- The slice in which the score was set: row of slice; NULL: not known.
+  -- The last slice before it in which the system server computed scores (updateOomAdj_…): row of slice; NULL: none.
   oom_adj_id LONG,
-  -- Start of that slice; NULL: not known.
+  -- Start of that slice; NULL: none.
   oom_adj_ts TIMESTAMP,
-  -- Length of that slice; NULL: not known.
+  -- Length of that slice; NULL: none.
   oom_adj_dur DURATION,
-  -- Track of that slice; NULL: not known.
+  -- Track of that slice; NULL: none.
   oom_adj_track_id JOINID(track.id),
-  -- Thread of that slice; NULL: not known.
+  -- Thread of that slice; NULL: none.
   oom_adj_thread_name STRING,
-  -- Why the score was set; NULL: not told.
+  -- Why scores were computed, as that slice says; NULL: none.
   oom_adj_reason STRING,
-  -- What made the system look; NULL: not told.
+  -- Name of the slice around it; NULL: none.
   oom_adj_trigger STRING
 ) AS
 SELECT
@@ -83,12 +118,14 @@ SELECT
   android_oom_adj_score_to_bucket_name(i.score) AS bucket,
   i.upid,
   p.name AS process_name,
-  NULL AS oom_adj_id,
-  NULL AS oom_adj_ts,
-  NULL AS oom_adj_dur,
-  NULL AS oom_adj_track_id,
-  NULL AS oom_adj_thread_name,
-  NULL AS oom_adj_reason,
-  NULL AS oom_adj_trigger
+  u.id AS oom_adj_id,
+  u.ts AS oom_adj_ts,
+  u.dur AS oom_adj_dur,
+  u.track_id AS oom_adj_track_id,
+  u.thread_name AS oom_adj_thread_name,
+  u.reason AS oom_adj_reason,
+  u.asked_by AS oom_adj_trigger
 FROM _oom_adjuster_intervals AS i
-JOIN process AS p USING (upid);
+JOIN process AS p USING (upid)
+LEFT JOIN _oom_adjuster_last_updates AS l ON l.upid = i.upid AND l.ts = i.ts
+LEFT JOIN _oom_adjuster_updates AS u ON u.id = l.update_id;

@@ -1,5 +1,6 @@
 -- Steps on the way of an input through Chrome, by its slices "LatencyInfo.Flow".
 
+INCLUDE PERFETTO MODULE chrome.android_input;
 INCLUDE PERFETTO MODULE slices.with_context;
 
 CREATE PERFETTO TABLE _chrome_input_steps AS
@@ -117,18 +118,17 @@ JOIN chrome_inputs AS i ON i.latency_id = p.inner_id
 WHERE i.input_type = 'GESTURE_SCROLL_UPDATE_EVENT'
 GROUP BY p.inner_id;
 
--- Android's number of the event that a touch came from.
+-- Android's number of the event that a touch came from: the browser sends the touch on while Android delivers the event.
 CREATE PERFETTO TABLE chrome_dispatch_android_input_event_to_touch_move(
   -- Android's number of the input event.
   android_input_id STRING,
   -- Input of the touch that moved.
   touch_move_latency_id LONG
 ) AS
-SELECT
-  format('0x%x', extract_arg(a.arg_set_id, 'android_input_event.id')) AS android_input_id,
-  s.latency_id AS touch_move_latency_id
+SELECT d.android_input_id, s.latency_id AS touch_move_latency_id
 FROM _chrome_input_steps AS s
 JOIN ancestor_slice(s.id) AS a
+JOIN chrome_deliver_android_input_event AS d ON d.utid = s.utid AND d.ts = a.ts AND d.dur = a.dur
 JOIN chrome_inputs AS i USING (latency_id)
-WHERE i.input_type = 'TOUCH_MOVE_EVENT' AND extract_arg(a.arg_set_id, 'android_input_event.id') IS NOT NULL
+WHERE s.step = 'STEP_SEND_INPUT_EVENT_UI' AND i.input_type = 'TOUCH_MOVE_EVENT'
 GROUP BY s.latency_id;

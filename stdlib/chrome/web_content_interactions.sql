@@ -16,8 +16,8 @@ CREATE PERFETTO TABLE chrome_web_content_interactions(
 SELECT
   s.id,
   s.ts,
-  coalesce(extract_arg(s.arg_set_id, 'web_content_interaction.total_duration_ms') * 1000000, s.dur) AS dur,
-  extract_arg(s.arg_set_id, 'web_content_interaction.interaction_type') AS interaction_type,
+  s.dur,
+  extract_arg(s.arg_set_id, 'web_content_interaction.type') AS interaction_type,
   t.upid AS renderer_upid
 FROM slice AS s
 JOIN process_track AS t ON t.id = s.track_id

@@ -22,19 +22,19 @@ CREATE PERFETTO TABLE memory_oom_score_with_rss_and_swap_per_process(
   process_name STRING,
   -- The kernel's number of the process.
   pid LONG,
-  -- The slice in which the score was set: row of slice; NULL: not known.
+  -- The last slice before it in which the system server computed scores (updateOomAdj_…): row of slice; NULL: none.
   oom_adj_id JOINID(slice.id),
-  -- Start of that slice; NULL: not known.
+  -- Start of that slice; NULL: none.
   oom_adj_ts TIMESTAMP,
-  -- Length of that slice; NULL: not known.
+  -- Length of that slice; NULL: none.
   oom_adj_dur DURATION,
-  -- Track of that slice; NULL: not known.
+  -- Track of that slice; NULL: none.
   oom_adj_track_id JOINID(track.id),
-  -- Thread of that slice; NULL: not known.
+  -- Thread of that slice; NULL: none.
   oom_adj_thread_name STRING,
-  -- Why the score was set; NULL: not told.
+  -- Why scores were computed, as that slice says; NULL: none.
   oom_adj_reason STRING,
-  -- What made the system look; NULL: not told.
+  -- Name of the slice around it; NULL: none.
   oom_adj_trigger STRING,
   -- Anonymous memory in RAM, bytes.
   anon_rss LONG,
