@@ -86,6 +86,18 @@ SELECT
     WHEN 'START_FOREGROUND_SERVICE' THEN regexp_extract($subject, ' u[0-9]+ ([^ }]+)')
   END;
 
+-- Timers that ran out: "expired(id,pid,uid,type,ms)".
+CREATE PERFETTO TABLE _anr_timers AS
+SELECT
+  s.id,
+  s.ts,
+  t.machine_id,
+  cast_int!(regexp_extract(s.name, '^expired\([^,]*,([0-9]+),')) AS pid,
+  cast_int!(regexp_extract(s.name, '^expired\([^,]*,[^,]*,[^,]*,[^,]*,([0-9]+)')) AS anr_dur_ms
+FROM slice AS s
+JOIN track AS t ON t.id = s.track_id
+WHERE s.name GLOB 'expired(*,*,*';
+
 -- One row for each application that did not respond.
 CREATE PERFETTO TABLE android_anrs(
   -- Name of the process.
@@ -104,7 +116,7 @@ CREATE PERFETTO TABLE android_anrs(
   intent STRING,
   -- The component that did not answer; NULL: not told.
   component STRING,
-  -- How much later than due the timer fired.
+  -- From when the timer ran out to when the system declared it, in nanoseconds; NULL: no timer is recorded.
   timer_delay LONG,
   -- Kind of ANR, by the subject.
   anr_type STRING,
@@ -162,21 +174,18 @@ SELECT
   a.subject,
   _get_intent(a.anr_type, a.subject) AS intent,
   _get_component(a.anr_type, a.subject) AS component,
-  NULL AS timer_delay,
+  a.ts - t.ts AS timer_delay,
   a.anr_type,
-  coalesce(
-    (
-      SELECT CAST(regexp_extract(s.name, '^expired\([^,]*,[^,]*,[^,]*,[^,]*,([0-9]+)') AS INT)
-      FROM slice AS s
-      WHERE s.name GLOB 'expired(*,' || a.pid || ',*' AND s.ts <= a.ts
-        AND CAST(regexp_extract(s.name, '^expired\([^,]*,([0-9]+),') AS INT) = a.pid
-      ORDER BY s.ts DESC
-      LIMIT 1
-    ),
-    _extract_anr_duration_from_subject(a.subject)
-  ) AS anr_dur_ms,
+  coalesce(t.anr_dur_ms, _extract_anr_duration_from_subject(a.subject)) AS anr_dur_ms,
   _default_anr_dur(a.anr_type, a.subject) AS default_anr_dur_ms
-FROM typed AS a;
+FROM typed AS a
+LEFT JOIN _anr_timers AS t ON t.id = (
+  SELECT x.id
+  FROM _anr_timers AS x
+  WHERE x.pid = a.pid AND x.machine_id = a.machine_id AND x.ts <= a.ts
+  ORDER BY x.ts DESC
+  LIMIT 1
+);
 
 -- The name here of a kind as the platform's events call it.
 CREATE PERFETTO FUNCTION _platform_to_standard_anr_type(

@@ -1,5 +1,6 @@
 -- Java threads that wait for a lock, from the names of the slices that the runtime writes: "monitor contention with owner main (123) at void a.b() (B.java:12) waiters=0 blocking from void c.d() (D.java:3)".
 
+INCLUDE PERFETTO MODULE android.suspend;
 INCLUDE PERFETTO MODULE slices.with_context;
 
 -- Name of the thread that has the lock.
@@ -164,7 +165,7 @@ SELECT
   s.id,
   s.ts,
   s.dur,
-  s.dur AS monotonic_dur,
+  _extract_duration_without_suspend(s.ts, s.dur) AS monotonic_dur,
   s.track_id,
   s.is_main_thread AS is_blocked_thread_main,
   s.tid AS blocked_thread_tid,
