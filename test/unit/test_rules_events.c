@@ -172,6 +172,39 @@ static const struct rule rules[] = {
      "track_id",
      "a,-,track_descriptor_conflicting_reservation:track_uuid=3,track_descriptor_default_track_with_parent:parent_uuid="
      "4"},
+    {"siblings are one track by name, by a key in words or in numbers, or not at all",
+     "1{8:1 10:1 13:1 60{1:2 3{1:5}}} 1{8:1 10:1 60{1:20 5:2 2'a'}} 1{8:1 10:1 60{1:21 5:2 2'a' 15:1}} 1{8:1 10:1 "
+     "60{1:22 5:2 2'a' 15:2}} 1{8:1 10:1 60{1:23 5:2 2'b' 15:3 16'k'}} 1{8:1 10:1 60{1:24 5:2 2'c' 15:3 16'k'}} 1{8:1 "
+     "10:1 60{1:25 5:2 2'd' 15:3 17:7}} 1{8:1 10:1 60{1:26 5:2 2'e' 15:3 17:7}} 1{8:1 10:1 60{1:27 5:2 2'f' 16'k'}} "
+     "1{8:2 10:1 11{9:3 11:20}} 1{8:3 10:1 11{9:3 11:21}} 1{8:4 10:1 11{9:3 11:22}} 1{8:5 10:1 11{9:3 11:23}} 1{8:6 "
+     "10:1 11{9:3 11:24}} 1{8:7 10:1 11{9:3 11:25}} 1{8:8 10:1 11{9:3 11:26}} 1{8:9 10:1 11{9:3 11:27}}",
+     "SELECT s.ts, t.type, t.name, " DIMENSIONS " FROM slice AS s JOIN track AS t ON t.id = s.track_id",
+     "2,process_merged_track_event,a,upid=1,parent_track_uuid=2,merge_key_type=0,merge_key_value=a,track_compressor_"
+     "idx=0;3,process_merged_track_event,a,upid=1,parent_track_uuid=2,merge_key_type=0,merge_key_value=a,track_"
+     "compressor_idx=0;4,process_track_event,a,upid=1,track_uuid=22;5,process_merged_track_event,b,upid=1,parent_track_"
+     "uuid=2,merge_key_type=1,merge_key_value=k,track_compressor_idx=0;6,process_merged_track_event,b,upid=1,parent_"
+     "track_uuid=2,merge_key_type=1,merge_key_value=k,track_compressor_idx=0;7,process_merged_track_event,d,upid=1,"
+     "parent_track_uuid=2,merge_key_type=2,merge_key_value=7,track_compressor_idx=0;8,process_merged_track_event,d,"
+     "upid="
+     "1,parent_track_uuid=2,merge_key_type=2,merge_key_value=7,track_compressor_idx=0;9,process_merged_track_event,f,"
+     "upid=1,parent_track_uuid=2,merge_key_type=0,merge_key_value=f,track_compressor_idx=0"},
+    {"what events leave out, the sequence's defaults say: the track, and those of further counters",
+     THREAD
+     "1{8:2 10:1 60{1:7 5:2 8{1:1 4:1000 5:1}}} 1{8:2 10:1 60{1:8 5:2 8{1:2}}} 1{8:3 10:1 59{11{11:2 31:7 31:8}}} "
+     "1{8:10 10:1 11{9:1 23'a' 12:5 12:50}} 1{8:20 10:1 11{9:2 12:7 12:80}} 1{8:30 10:1 11{9:3 23'i' 12:1}}",
+     "SELECT ts, dur, name, thread_ts, thread_dur, thread_instruction_count, thread_instruction_delta FROM slice UNION "
+     "ALL SELECT c.ts, CAST(c.value AS INT), t.name, t.unit, extract_arg(t.source_arg_set_id, 'builtin_counter_type'), "
+     "0, 0 FROM counter AS c JOIN counter_track AS t ON t.id = c.track_id",
+     "10,10,a,5000,7000,50,30;30,0,i,13000,0,-,-;10,5000,thread_time,ns,thread_time,0,0;10,50,thread_instruction_count,"
+     "instructions,thread_instruction_count,0,0;20,12000,thread_time,ns,thread_time,0,0;20,80,thread_instruction_count,"
+     "instructions,thread_instruction_count,0,0;30,13000,thread_time,ns,thread_time,0,0"},
+    {"call stacks that events spell out lie in a mapping of their own",
+     THREAD "1{8:6 10:1 11{9:1 11:2 55{1{1'f' 2's.c' 3:7} 1{1'g'}}}} 1{8:9 10:1 11{9:2 11:2 55{1{1'f' 2's.c' 3:8}}}}",
+     "SELECT callsite_id, end_callsite_id, f.name, m.name, (SELECT source_file || ':' || line_number FROM "
+     "stack_profile_symbol AS s WHERE s.symbol_set_id = f.symbol_set_id) FROM __intrinsic_track_event_callstacks AS e "
+     "JOIN stack_profile_callsite AS c ON c.id = coalesce(callsite_id, end_callsite_id) JOIN stack_profile_frame AS f "
+     "ON f.id = c.frame_id JOIN stack_profile_mapping AS m ON m.id = f.mapping",
+     "1,-,g,track_event_inline,-;-,2,f,track_event_inline,s.c:8"},
     {"Chrome's bundles are of the clock MONOTONIC, whether they say so or not",
      "1{8:1 10:1 13:1 6{1{1:6 2:1000} 1{1:3 2:500}}} 1{8:510 10:1 5{2{1'a' 4:1}}} 1{8:520 10:1 58:3 5{2{1'b' 4:1}}} "
      "1{8:530 10:1 58:6 5{2{1'c' 4:1}}}",

@@ -1,8 +1,7 @@
 /* Imports the call stacks of track events: where a slice began, and where it ended. */
 #include "importer/profiling/stack_profile.h"
 #include "importer/track_event/event.h"
-
-enum { FIELD_INLINE = 55, FIELD_INTERNED = 56, FIELD_WEIGHT = 57 /* of TrackEvent */ };
+#include "wire/fields.h"
 
 void event_callstack(struct event *e, uint32_t slice, enum track_event_moment moment)
 {
@@ -15,11 +14,11 @@ void event_callstack(struct event *e, uint32_t slice, enum track_event_moment mo
     struct pb_cursor c = pb_cursor(e->bytes);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id == FIELD_INLINE)
-            callsite = stack_profile_inline(e->m, pb_bytes(&f), "");
-        else if (f.id == FIELD_INTERNED)
+        if (f.id == TRACK_EVENT_CALLSTACK)
+            callsite = stack_profile_inline(e->m, pb_bytes(&f), "track_event_inline");
+        else if (f.id == TRACK_EVENT_CALLSTACK_IID)
             callsite = stack_profile_interned(e->m, e->g, upid, pb_u64(&f));
-        else if (f.id == FIELD_WEIGHT)
+        else if (f.id == TRACK_EVENT_CALLSTACK_WEIGHT)
             weight = pb_double(&f);
     }
     if (callsite == CALLSITE_NONE)

@@ -40,7 +40,10 @@ void event_flows(struct event *e, uint32_t slice)
     static const struct {
         uint32_t field;
         bool terminating;
-    } fields[] = {{36, false}, {47, false}, {42, true}, {48, true}};
+    } fields[] = {{TRACK_EVENT_FLOW_IDS_OLD, false},
+                  {TRACK_EVENT_FLOW_IDS, false},
+                  {TRACK_EVENT_TERMINATING_FLOW_IDS_OLD, true},
+                  {TRACK_EVENT_TERMINATING_FLOW_IDS, true}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         struct pb_cursor c = pb_cursor(e->bytes);
         struct pb_field f;
@@ -51,7 +54,8 @@ void event_flows(struct event *e, uint32_t slice)
             uint64_t id = f.u;
             if (f.wire != PB_BYTES) {
                 one_flow(e, slice, id, fields[i].terminating);
-            } else if (fields[i].field >= 47) {
+            } else if (fields[i].field == TRACK_EVENT_FLOW_IDS ||
+                       fields[i].field == TRACK_EVENT_TERMINATING_FLOW_IDS) { /* fixed64 */
                 for (; packed.end - packed.p >= 8; packed.p += 8) {
                     memcpy(&id, packed.p, 8);
                     one_flow(e, slice, id, fields[i].terminating);
