@@ -57,7 +57,9 @@ struct ftrace_bundle *ftrace_bundle_create(const struct packet_sink *sink, const
         return NULL;
     b->sink = *sink;
     b->symbols = symbols;
-    b->program = (struct program_context){.addresses = symbols ? &symbols->addresses : NULL, .printk = printk};
+    b->program = (struct program_context){.addresses = symbols ? &symbols->addresses : NULL,
+                                          .printk = printk,
+                                          .kernel = symbols ? symbols->kernel : NULL};
     if (compact)
         b->compact.at = *compact;
     return b;

@@ -48,7 +48,7 @@ static bool integer_code(uint32_t size, bool is_signed, uint8_t *code)
 
 static struct kernel_field classify_pointer(const struct format_field *f, bool user_space)
 {
-    if (f->size != 8 && !user_space)
+    if (f->size != 8 && f->size != 4 && !user_space)
         return (struct kernel_field){KERNEL_UNKNOWN, 0, 0};
     if (user_space) { /* arguments of system calls: what the program passed, not a kernel address */
         struct kernel_field k = {KERNEL_INTEGER, 0, 0};
@@ -57,8 +57,8 @@ static struct kernel_field classify_pointer(const struct format_field *f, bool u
         return k;
     }
     if (slice_eq_str(f->type, "const char *") || slice_eq_str(f->type, "char *"))
-        return (struct kernel_field){KERNEL_TEXT, STEP_STRING_PTR, 0};
-    return (struct kernel_field){KERNEL_INTEGER, STEP_ADDRESS, 0};
+        return (struct kernel_field){KERNEL_TEXT, STEP_STRING_PTR, (uint16_t)f->size};
+    return (struct kernel_field){KERNEL_INTEGER, f->size == 4 ? STEP_ADDRESS32 : STEP_ADDRESS, 0};
 }
 
 static struct kernel_field classify(const struct format_field *f, bool user_space)
@@ -140,6 +140,7 @@ static void add_step(struct event_program *p, const struct format_field *f, cons
         p->max_fixed += per_value * s->size;
         break;
     case STEP_STRING_PTR:
+    case STEP_SYMBOL:
         p->max_fixed += per_value + STEP_STRING_MAX;
         break;
     case STEP_LOC_CHARS:
@@ -205,8 +206,8 @@ static void compile_typed(struct event_program *p, const struct format_file *f, 
         if (!field)
             continue; /* other kernels have other fields */
         struct kernel_field k = classify(field, false);
-        if (k.code == STEP_U64 && is_address(desc, d))
-            k.code = STEP_ADDRESS;
+        if ((k.code == STEP_U64 || k.code == STEP_U32) && is_address(desc, d))
+            k.code = k.code == STEP_U32 ? STEP_ADDRESS32 : STEP_ADDRESS;
         if (fits(&k, d))
             add_step(p, field, &k, n, d->type == FTRACE_FIELD_UINT32, NULL);
     }
@@ -267,6 +268,13 @@ static unsigned descriptor_type(const struct kernel_field *k)
     return k->code >= STEP_S8 && k->code <= STEP_S64 ? DESCRIPTOR_INT64 : DESCRIPTOR_UINT64;
 }
 
+/* Where the function tracer and its like were: addresses that their formats call plain numbers. */
+static bool is_code_pointer(const char *group, const struct format_field *f, const struct kernel_field *k)
+{
+    return strcmp(group, "ftrace") == 0 && (k->code == STEP_U64 || k->code == STEP_U32) &&
+           (slice_eq_str(f->name, "ip") || slice_eq_str(f->name, "parent_ip"));
+}
+
 /* Generic events: all integers and strings, numbered from 1 in the order of the format file; the descriptor is
  * GenericEventDescriptor {1 field_id, 2 DescriptorProto {1 name, 2 field {1 name, 3 number, 5 type}}, 3 group_name}. */
 static int compile_generic(struct event_program *p, const struct format_file *f, const char *group, bool legacy,
@@ -284,6 +292,8 @@ static int compile_generic(struct event_program *p, const struct format_file *f,
         struct kernel_field k = classify(field, user_space);
         if (k.type != KERNEL_INTEGER && k.type != KERNEL_TEXT)
             continue;
+        if (is_code_pointer(group, field, &k))
+            k = (struct kernel_field){KERNEL_TEXT, STEP_SYMBOL, (uint16_t)field->size};
         const char *name = legacy ? arena_strndup(a, field->name.p, field->name.len) : NULL;
         if (legacy && !name)
             break;

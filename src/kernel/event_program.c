@@ -5,6 +5,9 @@
 #include "wire/fields.h"
 #include "wire/pb_cursor.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 static inline uint8_t *put_tag(uint8_t *q, const struct program_step *s)
 {
     memcpy(q, s->tag, 3);
@@ -15,6 +18,17 @@ uint64_t event_program_device(uint32_t kernel_device)
 {
     uint64_t major = kernel_device >> 20, minor = kernel_device & 0xfffff;
     return (minor & 0xff) | (major & 0xfff) << 8 | (minor & ~0xffull) << 12 | (major & ~0xfffull) << 32;
+}
+
+static uint64_t address(const struct program_context *ctx, uint64_t pointer)
+{
+    return ctx->addresses && pointer ? address_table_number(ctx->addresses, pointer + ctx->address_shift) : 0;
+}
+
+/* A pointer of the kernel, which may have 4 bytes. */
+static uint64_t pointer_of(const struct program_step *s, const uint8_t *p)
+{
+    return s->size == 4 ? load_u32(p) : load_u64(p);
 }
 
 /* The integer of a step, widened to 64 bits. */
@@ -41,17 +55,30 @@ static inline uint64_t integer(const struct program_step *s, const struct progra
         return (uint64_t)(int64_t)(int32_t)load_u32(p);
     case STEP_DEV:
         return event_program_device(load_u32(p));
+    case STEP_ADDRESS32:
+        return address(ctx, load_u32(p));
     case STEP_ADDRESS:
-        return ctx->addresses && load_u64(p) ? address_table_number(ctx->addresses, load_u64(p) + ctx->address_shift)
-                                             : 0;
+        return address(ctx, load_u64(p));
     default:
         return load_u64(p);
     }
 }
 
-/* The bytes of a string or bytes step; false when they lie outside the event. p NULL: there is nothing to write. */
+enum { HEX_BYTES = 2 + 16 + 1 };
+
+/* The name of the function that a pointer leads into, or its number written to `hex`. */
+static struct slice symbol_of(const struct program_context *ctx, uint64_t pointer, char hex[HEX_BYTES])
+{
+    const char *name = ctx->kernel ? kernel_symbols_find(ctx->kernel, pointer + ctx->address_shift) : NULL;
+    if (name)
+        return slice_of(name, strnlen(name, STEP_STRING_MAX));
+    return slice_of(hex, (size_t)snprintf(hex, HEX_BYTES, "0x%" PRIx64, pointer));
+}
+
+/* The bytes of a string or bytes step; false when they lie outside the event. p NULL: there is nothing to write. `hex`
+ * has room for a number. */
 static bool bytes_of(const struct program_step *s, const struct program_context *ctx, const uint8_t *event,
-                     uint32_t size, struct slice *out)
+                     uint32_t size, char hex[HEX_BYTES], struct slice *out)
 {
     const uint8_t *p = event + s->offset;
     size_t len = s->size;
@@ -64,10 +91,13 @@ static bool bytes_of(const struct program_step *s, const struct program_context 
         len = size - s->offset;
         break;
     case STEP_STRING_PTR: {
-        const char *text = ctx->printk ? printk_formats_find(ctx->printk, load_u64(p)) : NULL;
+        const char *text = ctx->printk ? printk_formats_find(ctx->printk, pointer_of(s, p)) : NULL;
         *out = text ? slice_of(text, strnlen(text, STEP_STRING_MAX)) : slice_of(NULL, 0);
         return true;
     }
+    case STEP_SYMBOL:
+        *out = symbol_of(ctx, pointer_of(s, p), hex);
+        return true;
     case STEP_LOC_BYTES:
     case STEP_LOC_CHARS:
     case STEP_REL_BYTES:
@@ -114,7 +144,8 @@ static inline uint8_t *run_steps(const struct event_program *p, const struct pro
             q = encode_varint(q, s->truncate ? (uint32_t)v : v);
         } else if (s->code < STEP_ARRAY_U64) {
             struct slice text;
-            if (!bytes_of(s, ctx, event, size, &text))
+            char hex[HEX_BYTES];
+            if (!bytes_of(s, ctx, event, size, hex, &text))
                 return NULL;
             if (text.p) {
                 q = put_tag(q, s);
@@ -133,7 +164,8 @@ static uint8_t *run_legacy(const struct event_program *p, const struct program_c
 {
     for (const struct program_step *s = p->steps; s < p->steps + p->n_steps; s++) {
         struct slice text = {NULL, 0};
-        if (s->code > STEP_ADDRESS && !bytes_of(s, ctx, event, size, &text))
+        char hex[HEX_BYTES];
+        if (s->code > STEP_ADDRESS && !bytes_of(s, ctx, event, size, hex, &text))
             return NULL;
         *q++ = FTRACE_GENERIC_FIELD << 3 | PB_BYTES;
         uint8_t *length = q++;

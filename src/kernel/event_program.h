@@ -21,7 +21,8 @@ enum step_code {
     STEP_S32,
     STEP_S64,
     STEP_DEV,       /* kernel dev_t (12 + 20 bits) to the C library's */
-    STEP_ADDRESS,   /* kernel pointer → number of address_table */
+    STEP_ADDRESS32, /* kernel pointer → number of address_table */
+    STEP_ADDRESS,
     STEP_CHARS,     /* char[n], ends at NUL */
     STEP_BYTES,     /* n bytes as they are */
     STEP_LOC_CHARS, /* __data_loc: u32 of offset | length << 16 */
@@ -30,6 +31,7 @@ enum step_code {
     STEP_REL_BYTES,
     STEP_TAIL_CHARS, /* char[] that ends the event */
     STEP_STRING_PTR, /* address of a string of printk_formats */
+    STEP_SYMBOL,     /* kernel pointer → name of the function, or the number in hexadecimal */
     STEP_ARRAY_U64,  /* n × 8 bytes, one field each */
     STEP_ARRAY_U32,
 };
@@ -42,7 +44,7 @@ struct program_step {
     uint8_t tag[3];    /* field number and wire type, ready to copy */
     uint8_t truncate;  /* the message field has 32 bits: drop the rest */
     uint16_t offset;   /* in the event, from common_type on */
-    uint16_t size;     /* bytes of STEP_CHARS and STEP_BYTES, elements of an array */
+    uint16_t size;     /* bytes of STEP_CHARS, STEP_BYTES, STEP_STRING_PTR and STEP_SYMBOL, elements of an array */
     uint16_t field_no; /* field number, for generic events in the old encoding */
     const char *name;  /* the same */
 };
@@ -123,6 +125,7 @@ bool event_program_throttle_rss(struct event_program *p, const struct format_fil
 struct program_context {
     struct address_table *addresses;     /* may be NULL: pointers become 0 */
     const struct printk_formats *printk; /* may be NULL: such strings are left out */
+    const struct kernel_symbols *kernel; /* may be NULL: functions have no names */
     uint64_t address_shift; /* is added to pointers: what the kernel has moved by since it wrote the events */
 };
 

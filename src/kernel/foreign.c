@@ -9,8 +9,8 @@ int swap_program_compile(struct swap_program *s, const struct format_file *f, st
     for (size_t i = 0; i < f->n_fields; i++) {
         const struct format_field *field = &f->fields[i];
         uint32_t count = field->count ? field->count : 1, size = field->size / count;
-        if (size * count != field->size || (size != 2 && size != 4 && size != 8))
-            continue; /* bytes, characters, structures */
+        if ((field->is_array && !field->count) || size * count != field->size || (size != 2 && size != 4 && size != 8))
+            continue; /* bytes, characters, structures, as many as a name says */
         s->runs[s->n++] = (struct swap_run){(uint16_t)field->offset, (uint16_t)count, (uint8_t)size};
     }
     return 0;

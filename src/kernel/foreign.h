@@ -34,8 +34,7 @@ struct page_foreign {
     void *ctx;
     void (*seen)(void *ctx, const struct event_program *program); /* of each event; NULL: nobody asks */
     void *seen_ctx;
-    uint64_t unknown;        /* counts events that no program is for */
-    uint8_t event[64 << 10]; /* the copy; longer events count as unknown: a bundle has no room for them */
+    uint8_t event[64 << 10]; /* the copy; longer events are passed over: a bundle has no room for them */
 };
 
 #endif

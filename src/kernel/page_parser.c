@@ -85,10 +85,8 @@ static uint64_t absolute(uint64_t stamp, uint64_t running)
 static void foreign_event(struct page_foreign *foreign, const struct event_program *program, struct ftrace_bundle *b,
                           uint16_t id, const uint8_t *event, uint32_t size, uint64_t ts)
 {
-    if (!program || size > sizeof foreign->event || (foreign->swap && !foreign->by_id[id])) {
-        foreign->unknown++;
+    if (!program || size > sizeof foreign->event || (foreign->swap && !foreign->by_id[id]))
         return;
-    }
     if (foreign->swap) {
         memcpy(foreign->event, event, size);
         swap_program_run(foreign->by_id[id], foreign->event, size);

@@ -301,7 +301,7 @@ class TraceDat(unittest.TestCase):
         self.assertGreater(self.stats(path).get("trace_dat_bad_section"), 3900)
         packed = zlib.compress(bytes(16 << 20), 9)
         chunk = struct.pack("<III", 1, len(packed), 16 << 20) + packed
-        rows = b"".join(struct.pack("<IQQ", cpu, len(whole) + 16, len(chunk)) for cpu in range(4000))
+        rows = b"".join(struct.pack("<IQQ", cpu % 1000, len(whole) + 16, len(chunk)) for cpu in range(4000))
         buffer = struct.pack("<Q", len(whole)) + b"again\0mono\0" + struct.pack("<II", 4096, 4000) + rows
         path = self.changed(with_options(whole + struct.pack("<HHIQ", 3, 1, 0, len(chunk)) + chunk, [(3, buffer)]))
         self.assertEqual(query("SELECT count(*) AS n FROM ftrace_event", path)[0]["n"], n)

@@ -36,6 +36,8 @@ static inline bool parse_one(struct ftrace_event *e, struct ftrace_cpu *c, uint3
     if (e->id == FTRACE_EVENT_SCHED_SWITCH) { /* adds its row itself */
         if (parse)
             ftrace_sched_switch(e, c);
+        else if (raw_table && (flags & EVENT_ROW_ONLY))
+            ftrace_add_row(e, c, event_utid(e), common_flags);
         return parse;
     }
     if (e->id == FTRACE_EVENT_GENERIC) {

@@ -45,7 +45,7 @@ static bool needs_packets(const struct event_program *program)
 {
     bool needs = program->kind == PROGRAM_GENERIC_LEGACY || ftrace_event_waits(program->proto_id);
     for (uint32_t i = 0; i < program->n_steps; i++)
-        needs |= program->steps[i].code == STEP_ADDRESS;
+        needs |= program->steps[i].code == STEP_ADDRESS || program->steps[i].code == STEP_ADDRESS32;
     return needs;
 }
 

@@ -109,8 +109,10 @@ static uint64_t shifted(const struct dat_clock *c, uint64_t t)
     const struct dat_shift *a = piece_of(s, t), *b = a + 1;
     __int128 offset = a->offset;
     if (c->interpolate) {
-        __int128 width = (__int128)b->time - a->time;
-        offset += (((__int128)t - a->time) * ((__int128)b->offset - a->offset) + width / 2) / width;
+        __int128 width = (__int128)b->time - a->time, run = (__int128)t - a->time,
+                 rise = (__int128)b->offset - a->offset;
+        unsigned __int128 product = (unsigned __int128)run * (unsigned __int128)rise; /* absurd samples wrap round */
+        offset += (__int128)(product + (unsigned __int128)(width / 2)) / width;
     }
     __int128 scaled = a->fraction < 127 ? ((__int128)t * a->scaling) >> a->fraction : 0;
     return (uint64_t)(scaled + offset);
@@ -122,5 +124,5 @@ uint64_t dat_clock_time(void *clock, uint64_t raw)
     uint64_t t = c->now ? shifted(c, raw) : raw;
     if (c->file->has_tsc)
         t = (uint64_t)(((unsigned __int128)t * c->file->tsc_mult) >> c->file->tsc_shift);
-    return t + (uint64_t)c->file->offset_ns;
+    return t + (uint64_t)c->file->offset_ns + (uint64_t)c->host_offset_ns;
 }

@@ -1,7 +1,7 @@
 /* From the time stamps of a trace.dat to nanoseconds of its clock: guests to their host's clock, ticks to time.
  *
- * In this order: the samples of option TIME_SHIFT (piece by piece, a CPU at a time), TSC2NSEC, OFFSET. DATE is not a
- * part of it: it relates the clock to the wall clock. */
+ * In this order: the samples of option TIME_SHIFT (piece by piece, a CPU at a time), TSC2NSEC, OFFSET, of a guest also
+ * that of its host. DATE is not a part of it: it relates the clock to the wall clock. */
 #ifndef MERIDIAN_IMPORTER_TRACE_DAT_DAT_CLOCK_H
 #define MERIDIAN_IMPORTER_TRACE_DAT_DAT_CLOCK_H
 
@@ -24,7 +24,8 @@ struct dat_clock {
     const struct dat_file *file;
     uint64_t peer; /* trace id of the host's file; 0: the file is not a guest's */
     bool interpolate;
-    bool scales; /* some scaling is not 1 */
+    bool scales;            /* some scaling is not 1 */
+    int64_t host_offset_ns; /* what the host's file adds to its times */
     VEC(struct dat_shifts)
     cpus;
     const struct dat_shifts *now; /* of the CPU that is read; NULL: no shift */

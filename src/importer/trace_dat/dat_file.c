@@ -131,8 +131,7 @@ int dat_read_option(struct dat_file *f, unsigned id, struct slice data)
         f->uname = without_nul(data);
         return 0;
     case OPTION_HOOK:
-        f->hook = without_nul(data);
-        return 0;
+        return vec_push(&f->hooks, without_nul(data)) ? 0 : -MRD_ENOMEM;
     case OPTION_OFFSET:
         f->offset_ns = number_of(data);
         return 0;
@@ -349,6 +348,7 @@ void dat_file_close(struct dat_file *f)
     vec_free(&f->buffers);
     vec_free(&f->formats);
     vec_free(&f->cpustats);
+    vec_free(&f->hooks);
     vec_free(&f->guests);
     vec_free(&f->procmaps);
     vec_free(&f->last_boots);

@@ -17,7 +17,7 @@
 #include <string.h>
 
 enum {
-    DAT_MAX_CPUS = 4096,
+    DAT_MAX_CPUS = 1024, /* as many as bundles of kernel events can be of */
     DAT_MAX_BUFFERS = 1024,
     DAT_MAX_PAGE = 1 << 20, /* the kernel counts the bytes of a sub-buffer in 20 bits */
 };
@@ -109,7 +109,9 @@ struct dat_file {
     buffers;
 
     /* Options. */
-    struct slice uname, clocks, writer, hook;
+    struct slice uname, clocks, writer;
+    VEC(struct slice)
+    hooks;
     VEC(struct dat_cpustat)
     cpustats;
     VEC(struct slice)

@@ -84,7 +84,7 @@ struct machine_ctx *dat_files_machine(struct trace_dat_files *files, struct impo
 }
 
 /* Option GUEST: name, trace id, and for each virtual CPU the host's thread that runs it. */
-static int add_guest(struct trace_dat_files *files, struct importer *im, const struct dat_file *f, struct slice option,
+static int add_guest(struct trace_dat_files *files, struct importer *im, struct dat_file *f, struct slice option,
                      uint32_t host)
 {
     struct dat_cursor c = {option.p, option.p + option.len, f->big, false};
@@ -100,6 +100,7 @@ static int add_guest(struct trace_dat_files *files, struct importer *im, const s
         if (!c.bad && !vec_push(&g->vcpus, v))
             return -MRD_ENOMEM;
     }
+    f->bad_sections += c.bad;
     return 0;
 }
 
@@ -119,8 +120,7 @@ static void link_guest(struct importer *im, struct dat_guest *g, uint32_t machin
     g->linked = true;
 }
 
-int dat_files_add(struct trace_dat_files *files, struct importer *im, const struct dat_file *f,
-                  const struct machine_ctx *m)
+int dat_files_add(struct trace_dat_files *files, struct importer *im, struct dat_file *f, const struct machine_ctx *m)
 {
     files->n++;
     if (f->has_trace_id && !vec_push(&files->recordings, (struct dat_recording){f->trace_id, m->id}))
@@ -135,11 +135,11 @@ int dat_files_add(struct trace_dat_files *files, struct importer *im, const stru
     return 0;
 }
 
-struct clock_id dat_files_clock(struct trace_dat_files *files, uint64_t trace_id, struct clock_id own)
+struct dat_named_clock dat_files_clock(struct trace_dat_files *files, struct dat_named_clock if_new)
 {
     for (size_t i = 0; i < files->clocks.n; i++)
-        if (files->clocks.p[i].trace_id == trace_id)
-            return files->clocks.p[i].clock;
-    (void)!vec_push(&files->clocks, (struct dat_named_clock){trace_id, own}); /* missing: it is related to no other */
-    return own;
+        if (files->clocks.p[i].trace_id == if_new.trace_id)
+            return files->clocks.p[i];
+    (void)!vec_push(&files->clocks, if_new); /* missing: it is related to no other */
+    return if_new;
 }

@@ -25,6 +25,7 @@ struct dat_guest {
 struct dat_named_clock {
     uint64_t trace_id;
     struct clock_id clock;
+    int64_t offset_ns; /* what the recording's own file adds to its raw times; 0: it was not read yet */
 };
 
 /* A recording that was read, and its machine. */
@@ -49,11 +50,11 @@ struct trace_dat_files {
 /* The machine of a file, made when it is not the first trace of the load. NULL when out of memory. */
 struct machine_ctx *dat_files_machine(struct trace_dat_files *files, struct importer *im, const struct dat_file *f);
 
-/* Notes a file's id and its guests; fills guest_vcpu for those whose files are known by now. */
-int dat_files_add(struct trace_dat_files *files, struct importer *im, const struct dat_file *f,
-                  const struct machine_ctx *m);
+/* Notes a file's id and its guests (one that breaks off is a bad section); fills guest_vcpu for those whose files are
+ * known by now. */
+int dat_files_add(struct trace_dat_files *files, struct importer *im, struct dat_file *f, const struct machine_ctx *m);
 
-/* The clock of the recording `trace_id`: `own` when it was not named before. */
-struct clock_id dat_files_clock(struct trace_dat_files *files, uint64_t trace_id, struct clock_id own);
+/* The clock of the recording `trace_id`: `if_new` when it was not named before. */
+struct dat_named_clock dat_files_clock(struct trace_dat_files *files, struct dat_named_clock if_new);
 
 #endif

@@ -137,12 +137,23 @@ static int read_option(struct dat_file *f, unsigned id, struct slice data)
     return dat_read_option(f, id, data);
 }
 
+/* Whether a section of options is read for the first time: they may lead in a circle. */
+static bool is_first_visit(uint64_t *visited, unsigned n, uint64_t offset)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (visited[i] == offset)
+            return false;
+    visited[n] = offset;
+    return true;
+}
+
 int dat_read_sections(struct dat_file *f, uint64_t next)
 {
+    uint64_t visited[MAX_OPTION_SECTIONS];
     int rc = 0;
-    for (int guard = 0; next && !rc; guard++) {
+    for (unsigned n = 0; next && !rc; n++) {
         struct dat_cursor c;
-        if (guard == MAX_OPTION_SECTIONS) { /* they lead in a circle */
+        if (n == MAX_OPTION_SECTIONS || !is_first_visit(visited, n, next)) {
             f->bad_sections++;
             break;
         }

@@ -1,6 +1,7 @@
 /* Imports a trace.dat: its machine, clock, and the pages of each buffer. */
 #include "importer/trace_dat/trace_dat.h"
 
+#include "base/saturate.h"
 #include "importer/clock/clock_graph.h"
 #include "importer/core/metadata.h"
 #include "importer/trace_dat/dat_boot.h"
@@ -35,6 +36,7 @@ struct trace_dat {
     struct printk_formats printk;
     bool bad_shift;
     uint64_t total; /* bytes of pages that were looked through */
+    uint64_t read;  /* events in pages, also those that the file does not describe */
 };
 
 static void *open_reader(struct importer *im)
@@ -156,13 +158,18 @@ static void set_clock(struct trace_dat *t)
     struct trace_dat_files *files = im->trace_dat;
     struct clock_id own = own_clock(t);
     if (t->clock.peer) { /* a guest: its times become the host's */
-        t->trace_clock = dat_files_clock(files, t->clock.peer,
-                                         (struct clock_id){.id = CLOCK_ID_TRACE_FILE, .file = im->input.serial});
+        struct clock_id raw = {.id = CLOCK_ID_TRACE_FILE, .file = im->input.serial};
+        struct dat_named_clock host = dat_files_clock(files, (struct dat_named_clock){t->clock.peer, raw, 0});
+        t->trace_clock = host.clock;
+        t->clock.host_offset_ns = host.offset_ns;
     } else {
+        int64_t offset = t->file.offset_ns;
+        struct dat_named_clock named = {t->file.trace_id, own, offset};
+        if (t->file.has_trace_id)
+            named = dat_files_clock(files, named);
         t->trace_clock = own;
-        struct clock_id named = t->file.has_trace_id ? dat_files_clock(files, t->file.trace_id, own) : own;
-        if (memcmp(&named, &own, sizeof own) != 0)
-            relate(t, own, 0, named, 0); /* its guests were read before */
+        if (memcmp(&named.clock, &own, sizeof own) != 0) /* its guests were read before */
+            relate(t, own, offset > 0 ? offset : 0, named.clock, offset < 0 ? saturating_sub(0, offset) : 0);
     }
     if (clock_graph_set_trace_clock(im->clocks, t->trace_clock) == 0) {
         struct clock_id now = clock_graph_trace_clock(im->clocks);
@@ -243,8 +250,11 @@ static void write_metadata(struct trace_dat *t)
                      import_str(im, compressions[f->compression]));
     if (f->writer.len)
         metadata_dynamic(im, NULL, import_str(im, "trace_dat_writer"), COL_NULL, import_slice(im, f->writer));
-    if (f->hook.len)
-        metadata_dynamic(im, NULL, import_str(im, "trace_dat_hook"), COL_NULL, import_slice(im, f->hook));
+    for (size_t i = 0; i < f->hooks.n; i++) {
+        strid name =
+            i ? strpool_printf(&im->st->strings, "trace_dat_hook_%zu", i + 1) : import_str(im, "trace_dat_hook");
+        metadata_dynamic(im, NULL, name, COL_NULL, import_slice(im, f->hooks.p[i]));
+    }
 }
 
 static bool prepare(struct trace_dat *t, struct error *err)
@@ -268,6 +278,17 @@ static bool prepare(struct trace_dat *t, struct error *err)
     return true;
 }
 
+/* Events that do not fit their formats, and with `pages` entries that cannot be, which end their page. Padding without
+ * a length ends one as it should. */
+static uint64_t errors_so_far(const struct trace_dat *t, bool pages)
+{
+    const uint64_t *errors = ftrace_bundle_counts(t->bundle)->errors;
+    uint64_t n = errors[FTRACE_STATUS_INVALID_EVENT];
+    for (int status = FTRACE_STATUS_OK; pages && status < FTRACE_STATUS_SHORT_COMPACT_EVENT; status++)
+        n += status != FTRACE_STATUS_ABI_NULL_PADDING ? errors[status] : 0;
+    return n;
+}
+
 static void read_cpu(struct trace_dat *t, const struct dat_buffer *b, const struct dat_cpu *cpu, bool count)
 {
     struct stats *stats = &t->im->st->stats;
@@ -280,8 +301,8 @@ static void read_cpu(struct trace_dat *t, const struct dat_buffer *b, const stru
     dat_clock_cpu(&t->clock, cpu->cpu);
     ftrace_bundle_begin(t->bundle, cpu->cpu, &previous_end);
     while (!t->im->failed && dat_pages_next(&pages, &page)) {
+        bool whole = page.len == pages.page_size;
         if (!open_page(t, &pages, page, &view)) {
-            bool whole = page.len == pages.page_size;
             stats_add_idx(stats, t->m->id, STAT_trace_dat_bad_page, (int32_t)cpu->cpu, count && whole);
             continue;
         }
@@ -290,7 +311,12 @@ static void read_cpu(struct trace_dat *t, const struct dat_buffer *b, const stru
             uint64_t lost = view.lost_count < INT32_MAX ? view.lost_count : INT32_MAX;
             stats_add_idx(stats, t->m->id, STAT_trace_dat_lost_events, (int32_t)cpu->cpu, (int64_t)lost);
         }
-        (void)page_view_parse_foreign(&view, &programs, t->bundle, t->foreign);
+        uint64_t before = errors_so_far(t, whole && count);
+        uint64_t n = page_view_parse_foreign(&view, &programs, t->bundle, t->foreign);
+        t->read += count ? n : 0;
+        uint64_t bad = errors_so_far(t, whole && count) - before;
+        if (bad)
+            stats_add_idx(stats, t->m->id, STAT_trace_dat_bad_page, (int32_t)cpu->cpu, (int64_t)bad);
     }
     ftrace_bundle_end(t->bundle);
     if (pages.truncated && count)
@@ -318,12 +344,20 @@ static void read_buffer(struct trace_dat *t, const struct dat_buffer *b, bool co
 /* Which events the top buffer has: an instance's of the same kind are rows of ftrace_event and nothing else, or a
  * switch that is in both would be two slices. */
 struct kinds {
+    uint64_t n; /* events of all buffers */
     uint8_t seen[DAT_EVENT_IDS];
 };
 
-static void note_kinds(void *ctx, const struct event_program *program)
+static void note_kind(void *ctx, const struct event_program *program)
 {
     ((struct kinds *)ctx)->seen[program->kernel_id] = 1;
+    ((struct kinds *)ctx)->n++;
+}
+
+static void count_known(void *ctx, const struct event_program *program)
+{
+    (void)program;
+    ((struct kinds *)ctx)->n++;
 }
 
 static void choose(struct trace_dat *t, const struct kinds *kinds, bool of_top)
@@ -339,13 +373,12 @@ static int read_buffers(struct trace_dat *t)
     if (!kinds)
         return -MRD_ENOMEM;
     choose(t, NULL, true);
-    t->foreign->seen = note_kinds;
+    t->foreign->seen = note_kind;
     t->foreign->seen_ctx = kinds;
     for (size_t i = 0; i < t->file.buffers.n; i++)
         if (!t->file.buffers.p[i].name.len)
             read_buffer(t, &t->file.buffers.p[i], true);
-    stat(t, STAT_trace_dat_unknown_event, t->foreign->unknown);
-    t->foreign->seen = NULL;
+    t->foreign->seen = count_known;
     for (int rows_only = 0; rows_only < 2; rows_only++) {
         choose(t, kinds, rows_only);
         t->im->input.ftrace_rows_only = rows_only;
@@ -357,6 +390,7 @@ static int read_buffers(struct trace_dat *t)
             stat(t, STAT_trace_dat_instance_events_unparsed, ftrace_bundle_counts(t->bundle)->events - before);
     }
     t->im->input.ftrace_rows_only = false;
+    stat(t, STAT_trace_dat_unknown_event, t->read - kinds->n);
     mem_free(kinds);
     return 0;
 }
