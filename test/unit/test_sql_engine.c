@@ -205,6 +205,8 @@ static const struct {
     {"create perfetto table t as select 1 as a, 2 as a", "multiple columns are named: a"},
     {"insert into __intrinsic_slice(ts) values (1)", "may not be modified"},
     {"create virtual table x using __intrinsic_dataframe", "CREATE PERFETTO TABLE"},
+    {"insert into sqlite_schema values ('view', 'v', 'v', 0, 'create view v as select 1')", "may not be modified"},
+    {"pragma writable_schema = on", "not authorized"},
 };
 
 START_TEST(failures_are_told)
@@ -277,6 +279,20 @@ START_TEST(deep_args_keep_their_values)
         ck_assert_msg(strstr(got, want) != NULL, "%s", got);
     }
     ck_assert_ptr_null(strstr(got, "{}"));
+    close_all();
+}
+END_TEST
+
+/* The views of the prelude are not put beside what has their name. */
+START_TEST(taken_names_of_views_are_told)
+{
+    struct error err = {0};
+    ck_assert_int_eq(storage_init(&st), 0);
+    ck_assert_msg(engine_open(&e, &st, &err) == 0, "%s", err.text);
+    ck_assert_int_eq(engine_run(e, "test", "create table counters(a)", &err), 0);
+    ck_assert_int_lt(engine_loaded(e, &err), 0);
+    ck_assert_msg(strstr(err.text, "counters exists already"), "%s", err.text);
+    ck_assert_str_eq(ask("select count(*) from counters"), "0");
     close_all();
 }
 END_TEST
@@ -516,6 +532,7 @@ Suite *sql_engine_suite(void)
     tcase_add_loop_test(t, failures_are_told, 0, (int)(sizeof failures / sizeof *failures));
     tcase_add_test(t, views_have_the_columns_of_the_facts);
     tcase_add_test(t, deep_args_keep_their_values);
+    tcase_add_test(t, taken_names_of_views_are_told);
     tcase_add_test(t, stats_answer_before_data);
     tcase_add_test(t, embedded_texts_are_sorted_and_whole);
     tcase_add_test(t, runtime_tables_are_tables);

@@ -96,7 +96,9 @@ static int authorize(void *ctx, int action, const char *a, const char *b, const 
         return e->files_allowed ? SQLITE_OK : authorize_pragma(e, a, b);
     case SQLITE_ATTACH: /* VACUUM attaches, too, with and without INTO */
     case SQLITE_DETACH:
-        return e->files_allowed ? SQLITE_OK : refuse(e, "%s", "not authorized: SQL may not open files here (ATTACH, DETACH, VACUUM)");
+        return e->files_allowed
+                   ? SQLITE_OK
+                   : refuse(e, "%s", "not authorized: SQL may not open files here (ATTACH, DETACH, VACUUM)");
     default:
         return SQLITE_OK;
     }
@@ -105,6 +107,30 @@ static int authorize(void *ctx, int action, const char *a, const char *b, const 
 void harden_authorize(struct engine *e)
 {
     sqlite3_set_authorizer(e->db, authorize, e);
+}
+
+static int allow_schema(sqlite3 *db, bool allowed)
+{
+    int rc = sqlite3_db_config(db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, (int)allowed, NULL);
+    int defensive = sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, (int)!allowed, NULL);
+    return rc == SQLITE_OK ? defensive : rc;
+}
+
+int harden_open_schema(sqlite3 *db)
+{
+    return allow_schema(db, true);
+}
+
+int harden_close_schema(struct engine *e)
+{
+    sqlite3_set_authorizer(e->db, NULL, NULL);
+    int rc = sqlite3_exec(e->db, "PRAGMA writable_schema=RESET", NULL, NULL, NULL);
+    int closed = allow_schema(e->db, false);
+    harden_authorize(e);
+    rc = rc == SQLITE_OK ? closed : rc;
+    return rc == SQLITE_OK
+               ? sqlite3_table_column_metadata(e->db, "main", "sqlite_schema", NULL, NULL, NULL, NULL, NULL, NULL)
+               : rc;
 }
 
 void engine_allow_files(struct engine *e, bool allowed)

@@ -11,4 +11,8 @@ int harden_connection(sqlite3 *db);
 /* From now on each statement is looked at; before, the engine sets itself up. */
 void harden_authorize(struct engine *e);
 
+/* Between these two the engine itself may write SQLite's schema: it is read anew afterwards. */
+int harden_open_schema(sqlite3 *db);
+int harden_close_schema(struct engine *e);
+
 #endif
