@@ -18,7 +18,8 @@ int table_init(struct table *t, const struct table_def *def)
 void table_free(struct table *t)
 {
     for (uint32_t i = 0; t->columns && i < t->def->n_columns; i++)
-        column_free(&t->columns[i]);
+        if (t->columns[i].chunks || t->columns[i].tail) /* most tables of most traces are empty */
+            column_free(&t->columns[i]);
     mem_free(t->columns);
     *t = (struct table){0};
 }

@@ -3,14 +3,10 @@
 #include "server/worker.h"
 
 #include "base/alloc.h"
-#include "changes.h"
+#include "kept.h"
 #include "wire/pb_cursor.h"
 
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/time.h>
-
-enum { MAX_PIECES = 200 }; /* of one answer */
+enum { MAX_PIECES = 200 /* of one answer */, LIMIT_MS = 20 };
 
 static void nobody(void *ctx)
 {
@@ -70,20 +66,12 @@ static void forget(void)
     trace_free(&loaded);
 }
 
-/* SQL may count forever. */
-static void on_alarm(int signal_number)
-{
-    (void)signal_number;
-    if (loaded.tp)
-        tp_interrupt(loaded.tp);
-}
-
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-    (void)argc, (void)argv;
+    kept_begin(argc, argv);
+    kept_running = &loaded.tp;
     if (!load())
         exit(1);
-    sigaction(SIGALRM, &(struct sigaction){.sa_handler = on_alarm, .sa_flags = SA_RESTART}, NULL);
     atexit(forget);
     return 0;
 }
@@ -99,10 +87,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         trace_init(&none, NULL, NULL, &config);
     struct tp *before = loaded.tp;
     worker_init(&w, t, 1 << 20, nobody, NULL);
-    setitimer(ITIMER_REAL, &(struct itimerval){.it_interval = {.tv_usec = 100000}, .it_value = {.tv_usec = 100000}},
-              NULL);
+    kept_limit_ms(LIMIT_MS);
     run(&w, slice_of(data, size));
-    setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
+    kept_limit_ms(0);
     worker_free(&w);
     if (empty) {
         trace_free(&none);
@@ -115,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else {
         summarizers_clear(&loaded.summarizers);
         tp_interrupt_clear(loaded.tp);
-        if (fuzz_changes(data, size))
+        if (kept_changes(data, size))
             tp_restore_initial_tables(loaded.tp);
     }
     return 0;

@@ -64,7 +64,7 @@ int main(int argc, char **argv)
         LLVMFuzzerInitialize(&argc, &argv);
     int total = 0;
     for (int i = 1; i < argc; i++) {
-        int run = run_path(argv[i]);
+        int run = argv[i][0] == '-' ? 0 : run_path(argv[i]); /* a target may have added a flag for libFuzzer */
         if (run < 0)
             return 1;
         total += run;

@@ -8,6 +8,7 @@
 
 enum {
     BLOCK_BYTES = 1 << 20,
+    FIRST_BLOCK_BYTES = 128 << 10, /* many a trace fits in it */
     SMALLEST_ROOM = 64 << 10,
     SCRATCH_BYTES = 64 << 10,
     MAX_DEPTH = 4, /* gzip in zstd in … */
@@ -18,7 +19,7 @@ uint8_t *proto_stream_room(struct proto_stream *s, size_t *room)
     struct block *b = s->block;
     if (!b || b->cap - b->n < SMALLEST_ROOM) {
         size_t tail = b ? b->n - s->start : 0;
-        size_t cap = tail * 2 > BLOCK_BYTES ? tail * 2 : BLOCK_BYTES;
+        size_t cap = !b ? FIRST_BLOCK_BYTES : tail * 2 > BLOCK_BYTES ? tail * 2 : BLOCK_BYTES;
         struct block *next = blocks_add(s->blocks, cap);
         if (!next) {
             s->im->failed = true;
