@@ -1,8 +1,21 @@
-/* The allocation hook. */
+/* The allocation hook, and the pages of the heap's end. */
 #include "base/alloc.h"
 
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+enum { PAGE = 4096, POPULATE_BYTES = 512 * 1024 };
+
+/* The heap's pages below it are there, or are left to faults; UINTPTR_MAX: all of them. */
+static _Atomic uintptr_t populated = UINTPTR_MAX;
 
 static alloc_gate gate_fn;
 static void *gate_ctx;
@@ -18,9 +31,32 @@ bool alloc_allowed(size_t size)
     return __builtin_expect(!gate_fn, 1) || gate_fn(gate_ctx, size);
 }
 
+static void populate(uintptr_t end)
+{
+    uintptr_t top = (uintptr_t)sbrk(0) & ~(uintptr_t)(PAGE - 1), from = (end + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+    if (from >= top) /* not of the heap, or its last page */
+        return;
+    uintptr_t to = top - from > POPULATE_BYTES ? from + POPULATE_BYTES : top;
+    bool done = madvise((void *)from, to - from, MADV_POPULATE_WRITE) == 0;
+    atomic_store_explicit(&populated, done ? to : UINTPTR_MAX, memory_order_relaxed);
+}
+
+void alloc_populate_heap(void)
+{
+    atomic_store_explicit(&populated, (uintptr_t)sbrk(0), memory_order_relaxed);
+}
+
+static inline void *note_end(void *p, size_t size)
+{
+    uintptr_t end = (uintptr_t)p + size;
+    if (__builtin_expect(end > atomic_load_explicit(&populated, memory_order_relaxed), 0))
+        populate(end);
+    return p;
+}
+
 void *mem_alloc(size_t size)
 {
-    return alloc_allowed(size) ? malloc(size) : NULL;
+    return alloc_allowed(size) ? note_end(malloc(size), size) : NULL;
 }
 
 void *mem_zalloc(size_t size)
@@ -30,7 +66,7 @@ void *mem_zalloc(size_t size)
 
 void *mem_realloc(void *p, size_t size)
 {
-    return alloc_allowed(size) ? realloc(p, size) : NULL;
+    return alloc_allowed(size) ? note_end(realloc(p, size), size) : NULL;
 }
 
 void mem_free(void *p)

@@ -13,10 +13,12 @@
 
 #include <check.h>
 #include <errno.h>
+#include <malloc.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* ---- memory that runs out ---- */
@@ -33,6 +35,53 @@ static void no_gate(void)
 {
     alloc_set_gate(NULL, NULL);
 }
+
+/* ---- the heap's pages ---- */
+
+/* Sanitizers and other allocators have their own heap. */
+static bool heap_is_brk(void)
+{
+    void *p = mem_alloc(100);
+    bool is = p < sbrk(0) && (char *)p > (char *)sbrk(0) - (1 << 30);
+    mem_free(p);
+    return is;
+}
+
+static bool kernel_populates(void)
+{
+    void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    bool can = p != MAP_FAILED && madvise(p, 4096, 23 /* MADV_POPULATE_WRITE */) == 0;
+    if (p != MAP_FAILED)
+        munmap(p, 4096);
+    return can;
+}
+
+START_TEST(pages_of_the_heap_come_before_they_are_touched)
+{
+    enum { BYTES = 64 * 1024, PIECES = 64, PAGE = 4096, AHEAD = 32 /* pages */ };
+    unsigned char resident[AHEAD];
+    unsigned here = 0, most = 0;
+    if (!heap_is_brk() || !kernel_populates())
+        return;
+    mallopt(M_TOP_PAD, 8 << 20);
+    alloc_populate_heap();
+    char *piece[PIECES];
+    for (int i = 0; i < PIECES; i++) {
+        piece[i] = mem_alloc(BYTES);
+        ck_assert_ptr_nonnull(piece[i]);
+        uintptr_t behind = ((uintptr_t)piece[i] + BYTES + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+        if (mincore((void *)behind, sizeof resident * PAGE, resident) != 0)
+            continue; /* beyond the heap */
+        here = 0;
+        for (int k = 0; k < AHEAD; k++)
+            here += resident[k] & 1;
+        most = here > most ? here : most;
+    }
+    ck_assert_uint_eq(most, AHEAD); /* behind the heap's last piece, where nobody has written */
+    for (int i = 0; i < PIECES; i++)
+        mem_free(piece[i]);
+}
+END_TEST
 
 /* ---- arena ---- */
 
@@ -463,6 +512,7 @@ Suite *base_suite(void)
     Suite *s = suite_create("base");
     TCase *t = tcase_create("core");
     tcase_add_checked_fixture(t, NULL, no_gate);
+    tcase_add_test(t, pages_of_the_heap_come_before_they_are_touched);
     tcase_add_test(t, arena_pieces_do_not_overlap);
     tcase_add_test(t, arena_says_when_memory_ran_out);
     tcase_add_test(t, strings_are_kept_once);
