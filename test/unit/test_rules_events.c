@@ -172,6 +172,20 @@ static const struct rule rules[] = {
      "track_id",
      "a,-,track_descriptor_conflicting_reservation:track_uuid=3,track_descriptor_default_track_with_parent:parent_uuid="
      "4"},
+    {"what is open inside a slice that has ended goes on until a later time, and is cut then",
+     THREAD
+     "1{8:10 10:1 11{9:1 11:2 23'a'}} 1{8:20 10:1 11{9:1 11:2 23'b'}} 1{8:30 10:1 11{9:2 11:2 23'a'}} 1{8:30 10:1 "
+     "11{9:3 11:2 23'same'}} 1{8:31 10:1 11{9:3 11:2 23'later'}}",
+     "SELECT name, dur, depth, (SELECT value FROM stats WHERE name = 'misplaced_end_event') FROM slice",
+     "a,20,0,1;b,10,1,1;same,0,2,1;later,0,0,1"},
+    {"names of slices, by the trace's table: of all slices, but not of their tracks, nor of states",
+     "1{8:1 10:1 13:1 60{1:3 18{}}} 1{8:2 10:1 82{4{1{1'raw' 2'told'}}}} 1{8:10 10:1 11{9:1 11:4 23'raw'}} 1{8:12 10:1 "
+     "11{9:2 11:4 23'raw'}} 1{8:13 10:1 11{9:5 11:3 23'raw'}} 1{1{1:0 2{1:14 2:7 3{2'B|7|raw'}} 2{1:15 2:7 "
+     "3{2'E|7'}}}}",
+     "SELECT s.name, s.dur, t.name FROM slice AS s JOIN track AS t ON t.id = s.track_id UNION ALL SELECT value, 0, "
+     "'state' "
+     "FROM state",
+     "told,2,raw;told,1,-;raw,0,state"},
     {"siblings are one track by name, by a key in words or in numbers, or not at all",
      "1{8:1 10:1 13:1 60{1:2 3{1:5}}} 1{8:1 10:1 60{1:20 5:2 2'a'}} 1{8:1 10:1 60{1:21 5:2 2'a' 15:1}} 1{8:1 10:1 "
      "60{1:22 5:2 2'a' 15:2}} 1{8:1 10:1 60{1:23 5:2 2'b' 15:3 16'k'}} 1{8:1 10:1 60{1:24 5:2 2'c' 15:3 16'k'}} 1{8:1 "

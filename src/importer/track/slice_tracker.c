@@ -25,6 +25,7 @@ struct stack { /* of one track */
 
 struct slice_tracker {
     struct importer *im;
+    const struct u64map *translations; /* name -> the one that slices get; NULL: they keep theirs */
     VEC(struct stack)
     stacks; /* by track row */
 };
@@ -35,6 +36,17 @@ struct slice_tracker *slice_tracker_open(struct importer *im)
     if (t)
         t->im = im;
     return t;
+}
+
+void slice_tracker_translate(struct slice_tracker *t, const struct u64map *names)
+{
+    t->translations = names;
+}
+
+static strid translated(const struct slice_tracker *t, strid name)
+{
+    const uint64_t *to = t->translations && t->translations->n ? u64map_get(t->translations, name) : NULL;
+    return to ? (strid)*to : name;
 }
 
 /* The args of these slices of a stack are complete: nothing adds to them. */
@@ -99,9 +111,9 @@ static uint32_t count_complete(const struct stack *s)
     return complete;
 }
 
-/* Takes what is over by `ts` off the stack. An open slice inside a complete one that is over ends with it (its own end
- * would cross its parent's: counted as misplaced). `dur` is that of the event that comes. The innermost complete slice
- * that the event would outlast, SLICE_NONE when it fits. */
+/* Takes what is over by `ts` off the stack. An open slice inside a complete one that was over before ends with it (its
+ * own end would cross its parent's: counted as misplaced). `dur` is that of the event that comes. The innermost
+ * complete slice that the event would outlast, SLICE_NONE when it fits. */
 static uint32_t close_stack(struct slice_tracker *t, uint32_t machine, struct stack *s, int64_t ts, int64_t dur)
 {
     bool open_child = false;
@@ -116,7 +128,7 @@ static uint32_t close_stack(struct slice_tracker *t, uint32_t machine, struct st
         if (__builtin_add_overflow(o->ts, o->dur, &end))
             end = INT64_MAX;
         if (open_child) {
-            if (ts < end)
+            if (ts <= end)
                 continue;
             stats_add(&t->im->st->stats, machine, STAT_misplaced_end_event, 1);
             for (uint32_t j = i + 1; j < s->n; j++)
@@ -159,6 +171,7 @@ uint32_t slice_push_fitting(struct slice_tracker *t, uint32_t machine, struct sl
     *conflict = SLICE_NONE;
     if (!s)
         return SLICE_NONE;
+    row->name = translated(t, (strid)row->name);
     if (s->n)
         *conflict = close_stack(t, machine, s, row->ts, row->dur);
     if (*conflict != SLICE_NONE)
@@ -229,6 +242,7 @@ uint32_t slice_end(struct slice_tracker *t, uint32_t machine, int64_t ts, uint32
     if (!s || !s->n)
         return SLICE_NONE;
     close_stack(t, machine, s, ts, -1);
+    name = translated(t, name);
     for (uint32_t i = s->n; i-- > 0;) {
         struct open_slice *o = &s->p[i];
         if (o->dur >= 0 || (category && category != o->category) || (name && o->name && name != o->name))

@@ -8,6 +8,8 @@
 
 struct slice_tracker *slice_tracker_open(struct importer *im);
 void slice_tracker_close(struct slice_tracker *t);
+/* Slices whose name is a key of `names` get what it stands for; the map may grow, and outlives the last slice. */
+void slice_tracker_translate(struct slice_tracker *t, const struct u64map *names);
 /* Leaves unfinished slices with dur = -1. */
 void slice_tracker_finish(struct slice_tracker *t);
 

@@ -179,7 +179,6 @@ static bool read_event(struct event *e, struct slice bytes)
         e->name = interned_string(e->g, INTERNED_DATA_EVENT_NAMES, iid, EVENT_NAME_NAME);
     else if (e->has_name_text)
         e->name = import_slice(e->m->im, e->name_text);
-    e->name = track_event_translate_slice_name(e->m->im, e->name);
     return !c.bad;
 }
 

@@ -73,6 +73,7 @@ struct track_event_machine *track_event_machine_open(struct machine_ctx *m)
             track_event_machine_close(t);
             return NULL;
         }
+        slice_tracker_translate(m->im->slices, &t->translations->slice_names);
         track_event_args_open(m->im);
         if (content_analysis_of(m->im))
             content_analysis_extensions(m->im->content, content_extension);

@@ -251,7 +251,6 @@ track_event_translations(const struct importer *im); /* NULL while there is no m
 struct track_event_translations *track_event_translations_open(void);
 void track_event_translations_close(struct track_event_translations *t);
 enum tokenize_result track_event_tokenize_translation(struct packet *p);
-strid track_event_translate_slice_name(const struct importer *im, strid name);
 strid track_event_translate_track_name(const struct importer *im, strid name);
 /* The name of a hash, 0 when it is not in the trace's tables. */
 strid track_event_hash_name(const struct importer *im, enum track_event_hash_kind kind, uint64_t hash);

@@ -83,22 +83,11 @@ enum tokenize_result track_event_tokenize_translation(struct packet *p)
     return TOKENIZE_DONE;
 }
 
-static strid translate(const struct u64map *names, strid name)
-{
-    const uint64_t *v = names->n ? u64map_get(names, name) : NULL;
-    return v ? (strid)*v : name;
-}
-
-strid track_event_translate_slice_name(const struct importer *im, strid name)
-{
-    const struct track_event_translations *t = track_event_translations(im);
-    return t ? translate(&t->slice_names, name) : name;
-}
-
 strid track_event_translate_track_name(const struct importer *im, strid name)
 {
     const struct track_event_translations *t = track_event_translations(im);
-    return t ? translate(&t->track_names, name) : name;
+    const uint64_t *v = t && t->track_names.n ? u64map_get(&t->track_names, name) : NULL;
+    return v ? (strid)*v : name;
 }
 
 strid track_event_hash_name(const struct importer *im, enum track_event_hash_kind kind, uint64_t hash)
