@@ -8,8 +8,8 @@
 
 const char *otlp_kind_name(unsigned kind)
 {
-    static const char *const names[] = {"unspecified", "internal", "server", "client", "producer", "consumer"};
-    return kind < sizeof names / sizeof *names ? names[kind] : "unspecified";
+    static const char *const names[] = {"internal", "internal", "server", "client", "producer", "consumer"};
+    return kind < sizeof names / sizeof *names ? names[kind] : "internal"; /* what is not told is that */
 }
 
 const char *otlp_status_name(unsigned status)

@@ -369,10 +369,10 @@ static int put_links(struct otlp_writer *o, int64_t n, uint32_t parent, struct e
 static int kind_of(const char *name)
 {
     enum { INTERNAL = 1 };
-    static const char *const names[] = {"unspecified", "internal", "server", "client", "producer", "consumer"};
+    static const char *const names[] = {"internal", "server", "client", "producer", "consumer"};
     for (int i = 0; name && i < (int)(sizeof names / sizeof *names); i++)
         if (strcmp(name, names[i]) == 0)
-            return i;
+            return INTERNAL + i;
     return INTERNAL;
 }
 
