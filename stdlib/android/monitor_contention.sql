@@ -1,6 +1,7 @@
 -- Java threads that wait for a lock, from the names of the slices that the runtime writes: "monitor contention with owner main (123) at void a.b() (B.java:12) waiters=0 blocking from void c.d() (D.java:3)".
 
 INCLUDE PERFETTO MODULE android.suspend;
+INCLUDE PERFETTO MODULE intervals.intersect;
 INCLUDE PERFETTO MODULE slices.with_context;
 
 -- Name of the thread that has the lock.
@@ -184,10 +185,11 @@ LEFT JOIN slice AS b ON b.id = (SELECT a.id FROM ancestor_slice(s.id) AS a WHERE
 
 -- Waits, and those that their owners were in: one row for each of these.
 CREATE PERFETTO TABLE _children AS
-SELECT p.id AS parent_id, c.id AS child_id
-FROM android_monitor_contention AS c
-JOIN android_monitor_contention AS p
-  ON p.blocked_utid = c.blocking_utid AND c.ts BETWEEN p.ts AND p.ts + p.dur;
+SELECT i.id_0 AS parent_id, i.id_1 AS child_id
+FROM _interval_intersect!((
+  (SELECT id, ts, dur + 1 AS dur, blocked_utid AS utid FROM android_monitor_contention WHERE dur >= 0),
+  (SELECT id, ts, 0 AS dur, blocking_utid AS utid FROM android_monitor_contention WHERE blocking_utid IS NOT NULL)
+), (utid)) AS i;
 
 -- Of all that wait for one in a wait, the one that began first: (parent_id, child_id). A wait has any number of owners in waits
 -- before it, and of waits behind it; with all pairs of them the chain would explode.
@@ -289,7 +291,7 @@ GROUP BY w.id;
 
 -- States of the threads that they wait for.
 CREATE PERFETTO VIEW _blocking_thread_state AS
-SELECT utid AS blocking_utid, ts, dur, state, blocked_function
+SELECT id, utid AS blocking_utid, ts, dur, state, blocked_function
 FROM thread_state
 WHERE dur > 0 AND utid IN (SELECT blocking_utid FROM android_monitor_contention);
 
@@ -308,16 +310,13 @@ CREATE PERFETTO TABLE android_monitor_contention_chain_thread_state(
   -- State of the thread that holds the lock.
   state STRING
 ) AS
-SELECT
-  c.id,
-  max(t.ts, c.ts) AS ts,
-  min(t.ts + t.dur, c.ts + c.dur) - max(t.ts, c.ts) AS dur,
-  c.blocking_utid,
-  t.blocked_function,
-  t.state
-FROM _first_blocked_contention AS c
-JOIN _blocking_thread_state AS t USING (blocking_utid)
-WHERE t.ts < c.ts + c.dur AND t.ts + t.dur > c.ts;
+SELECT i.id_0 AS id, i.ts, i.dur, i.blocking_utid, t.blocked_function, t.state
+FROM _interval_intersect!((
+  (SELECT id, ts, dur, blocking_utid FROM _first_blocked_contention WHERE blocking_utid IS NOT NULL),
+  (SELECT id, ts, dur, blocking_utid FROM _blocking_thread_state)
+), (blocking_utid)) AS i
+JOIN thread_state AS t ON t.id = i.id_1
+WHERE i.dur > 0;
 
 -- The same added up by state.
 CREATE PERFETTO VIEW android_monitor_contention_chain_thread_state_by_txn(

@@ -24,39 +24,47 @@ SELECT
     '^(?:(?:Trace )?GPU completion fence|waiting for GPU completion|Trace HWC release fence|waiting for HWC release) ([0-9]+)'
   ));
 
--- Turns of the user interface; of turns inside each other the innermost.
-CREATE PERFETTO TABLE _android_jank_cuj_do_frame_slice AS
-SELECT c.cuj_id, m.upid, m.utid, s.*, s.ts + s.dur AS ts_end, _vsync_from_name(s.name) AS vsync
-FROM android_jank_cuj AS c
-JOIN _android_jank_cuj_main_thread AS m USING (cuj_id)
-JOIN slice AS s ON s.track_id = m.track_id
+-- Turns of the main threads of journeys, with their number; of nested ones the innermost.
+CREATE PERFETTO TABLE _cuj_turns AS
+SELECT s.id, s.track_id, s.ts, s.ts + s.dur AS ts_end, _vsync_from_name(s.name) AS vsync
+FROM slice AS s
 WHERE
-  s.dur > 0
-  AND s.ts + s.dur >= c.ts
-  AND s.ts <= c.ts_end
+  s.track_id IN (SELECT track_id FROM _android_jank_cuj_main_thread)
+  AND s.dur > 0
   AND s.name GLOB 'Choreographer#doFrame*'
   AND s.name NOT GLOB '*resynced*'
-  AND _vsync_from_name(s.name) BETWEEN max(coalesce(c.begin_vsync, 1), 1)
-    AND coalesce(c.end_vsync, 9223372036854775807)
   AND NOT EXISTS (
     SELECT 1
     FROM descendant_slice(s.id) AS d
     WHERE d.name GLOB 'Choreographer#doFrame*' AND d.name NOT GLOB '*resynced*'
   );
 
+-- Turns of the user interface; of turns inside each other the innermost.
+CREATE PERFETTO TABLE _android_jank_cuj_do_frame_slice AS
+SELECT c.cuj_id, m.upid, m.utid, s.*, f.ts_end, f.vsync
+FROM android_jank_cuj AS c
+JOIN _android_jank_cuj_main_thread AS m USING (cuj_id)
+JOIN _cuj_turns AS f ON f.track_id = m.track_id
+JOIN slice AS s ON s.id = f.id
+WHERE
+  f.ts_end >= c.ts
+  AND f.ts <= c.ts_end
+  AND f.vsync BETWEEN max(coalesce(c.begin_vsync, 1), 1) AND coalesce(c.end_vsync, 9223372036854775807);
+
 -- Drawing for those turns; a frame with several layers has several.
 CREATE PERFETTO TABLE _android_jank_cuj_draw_frame_slice AS
 WITH
-  drawings AS (
-    SELECT r.cuj_id, r.upid, r.utid, s.id, _vsync_from_name(s.name) AS vsync
-    FROM android_jank_cuj_render_thread AS r
-    JOIN slice AS s ON s.track_id = r.track_id
-    WHERE s.name GLOB 'DrawFrame*' AND s.dur > 0
+  drawings AS MATERIALIZED (
+    SELECT id, track_id, _vsync_from_name(name) AS vsync
+    FROM slice
+    WHERE track_id IN (SELECT track_id FROM android_jank_cuj_render_thread) AND name GLOB 'DrawFrame*' AND dur > 0
   )
-SELECT d.cuj_id, d.upid, d.utid, s.*, s.ts + s.dur AS ts_end, d.vsync
-FROM drawings AS d
-JOIN slice AS s USING (id)
-WHERE EXISTS (SELECT 1 FROM _android_jank_cuj_do_frames AS f WHERE f.cuj_id = d.cuj_id AND f.vsync = d.vsync);
+SELECT r.cuj_id, r.upid, r.utid, s.*, s.ts + s.dur AS ts_end, d.vsync
+FROM (SELECT DISTINCT cuj_id, vsync FROM _android_jank_cuj_do_frames) AS f
+JOIN android_jank_cuj_render_thread AS r USING (cuj_id)
+JOIN drawings AS d ON d.track_id = r.track_id AND d.vsync = f.vsync
+JOIN slice AS s ON s.id = d.id
+ORDER BY r.cuj_id, r.utid, s.id;
 
 -- Fences that slices set up somewhere inside: (cuj_id, vsync, slice_id, fence_idx).
 CREATE PERFETTO MACRO _cuj_fences(
