@@ -186,6 +186,13 @@ static const struct rule rules[] = {
      "'state' "
      "FROM state",
      "told,2,raw;told,1,-;raw,0,state"},
+    {"names of tracks of processes, by the trace's table: also where older events make them",
+     EARLIER
+     "1{8:2 10:1 82{5{1{1'raw' 2'told'}}}} 1{8:6 10:1 11{6{2:98 10:7} 22'c' 23'raw'}} 1{8:7 10:1 11{6{2:98 11:7} 22'c' "
+     "23'raw'}} 1{8:8 10:1 60{1:3 3{1:5}}} 1{8:8 10:1 60{1:4 5:3 2'raw'}} 1{8:9 10:1 11{9:3 11:4 23'x'}}",
+     "SELECT s.name, t.name, " DIMENSIONS " FROM slice AS s JOIN track AS t ON t.id = s.track_id",
+     "raw,told,upid=1,scope=c,name=told,track_compressor_idx=0;raw,raw,scope=c,name=raw,track_compressor_idx=0;x,told,"
+     "upid=1,parent_track_uuid=3,merge_key_type=0,merge_key_value=told,track_compressor_idx=0"},
     {"siblings are one track by name, by a key in words or in numbers, or not at all",
      "1{8:1 10:1 13:1 60{1:2 3{1:5}}} 1{8:1 10:1 60{1:20 5:2 2'a'}} 1{8:1 10:1 60{1:21 5:2 2'a' 15:1}} 1{8:1 10:1 "
      "60{1:22 5:2 2'a' 15:2}} 1{8:1 10:1 60{1:23 5:2 2'b' 15:3 16'k'}} 1{8:1 10:1 60{1:24 5:2 2'c' 15:3 16'k'}} 1{8:1 "

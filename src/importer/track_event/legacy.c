@@ -18,7 +18,7 @@ static argset async_source(struct event *e, bool local, strid scope)
     return args_intern(args, l->p, l->n);
 }
 
-/* The name of the first event of an id: an end need not repeat the name. False when out of memory. */
+/* Makes *name the one that the first event of an id had: an end need not repeat it. False when out of memory. */
 static bool first_name(struct event *e, bool local, strid *name)
 {
     uint64_t key = hash_combine(hash_u64(e->legacy.id), local ? e->upid : UPID_NONE);
@@ -27,7 +27,7 @@ static bool first_name(struct event *e, bool local, strid *name)
     if (!first)
         return false;
     if (added)
-        *first = e->name;
+        *first = *name;
     *name = (strid)*first;
     return true;
 }
@@ -57,13 +57,13 @@ static bool on_async_track(struct event *e)
     }
     if (!*set) {
         struct track_dim dims[3];
+        strid name = local ? track_event_translate_track_name(m->im, e->name) : e->name;
         struct track_spec spec = {.type = local ? "legacy_async_process_slice" : "legacy_async_global_slice",
                                   .event_type = TRACK_SLICE,
-                                  .name = e->name,
+                                  .name = name,
                                   .parent = UINT32_MAX,
                                   .source_args = async_source(e, local, scope),
                                   .dims = dims};
-        strid name;
         if (!first_name(e, local, &name)) {
             m->im->failed = true;
             return false;
