@@ -118,10 +118,27 @@ void put_real(struct text *t, int depth)
 {
     const char *column = one_of(plan_at->reals, 4);
     static const char *const of_one[] = {"sqrt", "ln", "log10", "exp", "round"};
-    switch (depth > 0 ? pick(8) : 0) {
+    switch (depth > 0 ? pick(12) : 0) {
     case 1:
         put_int(t, depth - 1);
         put(t, " / %u.0", pick(4));
+        break;
+    case 8:
+        put(t, "CASE WHEN ");
+        put_condition(t, 0);
+        put(t, " THEN ");
+        put_real(t, depth - 1);
+        put(t, " ELSE %s END", pick(2) ? "0" : "-7");
+        break;
+    case 9:
+        put(t, "iif(%s > %u, 1, ", one_of(plan_at->ints, 8), pick(100));
+        put_real(t, depth - 1);
+        put(t, ")");
+        break;
+    case 10:
+        put(t, "coalesce(");
+        put_real(t, depth - 1);
+        put(t, ", %s)", pick(3) ? "0" : "5000000000");
         break;
     case 4:
         put(t, "round(");

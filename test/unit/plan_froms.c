@@ -116,6 +116,24 @@ const struct plan_from plan_froms[] = {
      {"i", "r.t"},
      {0},
      {"w"}},
+    {"v_slice s LEFT JOIN v_slice p ON s.parent_id = p.id JOIN v_thread t ON t.id = s.depth",
+     {"s.id", "p.id", "s.ts", "p.dur", "t.tid", "s.dur"},
+     {0},
+     {"p.name", "t.name", "s.name"}},
+    {"v_thread t LEFT JOIN v_slice s ON s.depth = t.tid LEFT JOIN v_counter c ON c.track_id = s.id",
+     {"t.id", "s.id", "c.id", "t.tid", "s.dur", "c.ts"},
+     {"c.value"},
+     {"t.name", "s.name"}},
+    {"(SELECT t.id AS i, t.tid AS n, t.name AS w, s.dur AS d FROM v_thread t LEFT JOIN v_slice s ON s.track_id = "
+     "t.tid WHERE s.id IS NULL) q",
+     {"i", "n", "d"},
+     {0},
+     {"w"}},
+    {"(WITH RECURSIVE b(ts) AS (SELECT 1 UNION ALL SELECT ts + 17 FROM b WHERE ts < 3000) SELECT b.ts AS a, s.dur AS "
+     "d, s.name AS w, s.id AS i FROM b LEFT JOIN v_slice s ON s.ts >= b.ts AND s.ts < b.ts + 17) q",
+     {"a", "d", "i"},
+     {0},
+     {"w"}},
     {"below(3) b JOIN v_thread t ON t.id = b.d", {"b.ts", "b.dur", "d", "t.tid"}, {0}, {"b.name", "t.name"}},
 };
 const uint32_t plan_n_froms = sizeof plan_froms / sizeof *plan_froms;

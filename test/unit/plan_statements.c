@@ -35,8 +35,8 @@ static void put_aggregate(struct text *t)
         break;
     case 5:
         put(t, "%s(", of_numbers[pick(7)]);
-        put_real(t, 1);
-        put(t, ")");
+        put_real(t, 2);
+        put(t, ")%s", pick(4) ? "" : " / 2.5");
         break;
     default:
         put(t, "%s(", of_numbers[pick(7)]);
@@ -197,11 +197,13 @@ static void put_over(struct text *t, const char *over, bool ordered, bool one_te
     case 0:
         put(t, "%s", alone[pick(7)]);
         break;
-    case 1:
-        put(t, "%s(", of[pick(4)]);
+    case 1: {
+        uint32_t which = pick(4);
+        put(t, "%s(", of[which]);
         put_any(t, 1);
-        put(t, ")");
+        put(t, which < 2 && pick(3) == 0 ? ", 1, 0)" : ")");
         break;
+    }
     default:
         if (pick(12) == 0) { /* texts that grow from row to row are slow on both sides */
             put(t, "group_concat(");

@@ -2,6 +2,7 @@
 #include "sql/plan/aggregate.h"
 
 #include "base/hash.h"
+#include "sql/plan/mixed.h"
 
 #include <math.h>
 #include <string.h>
@@ -41,6 +42,11 @@ static bool watches_sizes(const struct accumulator *a, const struct run *r)
            (a->of->kind == AGG_AVG || a->of->kind == AGG_TOTAL || a->of->kind == AGG_SUM);
 }
 
+static bool is_mixed(const struct accumulator *a)
+{
+    return a->of->kind == AGG_SUM && a->of->arg->mixed;
+}
+
 static bool resize(struct run *r, void **p, size_t size, uint32_t from, uint32_t to)
 {
     if (!run_alloc(r, (uint64_t)size * (to - from)))
@@ -58,7 +64,7 @@ static bool resize(struct run *r, void **p, size_t size, uint32_t from, uint32_t
 bool accumulator_grow(struct accumulator *a, struct run *r, uint32_t from, uint32_t to)
 {
     bool ok = resize(r, (void **)&a->sums, sizeof *a->sums, from, to);
-    if (ok && watches_sizes(a, r))
+    if (ok && (watches_sizes(a, r) || is_mixed(a)))
         ok = resize(r, (void **)&a->sizes, sizeof *a->sizes, from, to);
     if (ok && a->of->kind == AGG_CONCAT) {
         ok = resize(r, (void **)&a->texts, sizeof *a->texts, from, to);
@@ -108,6 +114,20 @@ static void add_reals(struct accumulator *a, const struct input *in)
             continue;
         a->sums[in->ids[i]].n++;
         a->sums[in->ids[i]].d += column_f64(in->words[i]);
+    }
+}
+
+static void add_mixed(struct accumulator *a, const struct input *in)
+{
+    for (uint32_t i = 0; i < in->n; i++) {
+        struct sum *s = &a->sums[in->ids[i]];
+        if (!is_in(in, i))
+            continue;
+        bool whole = mixed_is_whole(in->words[i]);
+        s->n++;
+        s->d += column_f64(mixed_real_word(in->words[i]));
+        s->i += whole ? mixed_integer(in->words[i]) : 0;
+        a->sizes[in->ids[i]] |= !whole;
     }
 }
 
@@ -321,7 +341,9 @@ void accumulate(struct accumulator *a, struct run *r, const struct batch *b, con
     case AGG_SUM:
     case AGG_TOTAL:
     case AGG_AVG:
-        if (a->of->arg->type == PLAN_REAL)
+        if (is_mixed(a))
+            add_mixed(a, &in);
+        else if (a->of->arg->type == PLAN_REAL)
             add_reals(a, &in);
         else
             add_integers(a, r, &in);
@@ -424,6 +446,14 @@ static void find_percentiles(struct accumulator *a, struct run *r, uint32_t n_gr
     mem_free(places);
 }
 
+static int64_t sum_of_integers(const struct sum *s, struct run *r)
+{
+    int64_t word;
+    if (!mixed_from_integer(s->i, &word))
+        fail(r, RUN_GAVE_UP);
+    return word;
+}
+
 static int64_t result_of(struct accumulator *a, struct run *r, uint32_t g)
 {
     const struct sum *s = &a->sums[g];
@@ -449,6 +479,8 @@ static int64_t result_of(struct accumulator *a, struct run *r, uint32_t g)
     default:
         if (!s->n)
             return plan_null(type);
+        if (is_mixed(a) && !a->sizes[g])
+            return sum_of_integers(s, r);
         if (a->of->kind == AGG_SUM && type == PLAN_REAL)
             return column_f64_word(s->d);
         if (a->of->kind == AGG_SUM && s->i == COL_NULL)

@@ -19,7 +19,8 @@ struct growing_text {
 struct accumulator {
     const struct plan_aggregate *of;
     struct sum *sums;
-    uint64_t *sizes;            /* sums of integers: that of their sizes, halved, where the order may show */
+    uint64_t *sizes; /* sums of integers: that of their sizes, halved, where the order may show; of mixed numbers: is a
+                        real among them */
     struct growing_text *texts; /* group_concat */
     uint32_t n_texts;
     struct pair *set; /* DISTINCT: groups and words seen */

@@ -1,6 +1,7 @@
 /* From a query of the tree to its plan: reads the clauses in the order in which they are computed, then moves each
  * expression to the part that can compute it (rows of the sources, groups, or rows with their windows). */
 #include "sql/plan/build_private.h"
+#include "sql/plan/mixed.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -65,7 +66,9 @@ static struct plan_expr *read_item(struct reader *r, const struct sql_select *s,
     if (c != COLLATE_NONE && (c == COLLATE_UNKNOWN || !r->whole || r->depth != 1 || r->loop_arm || s->distinct))
         return NULL;
     struct plan_expr *json = read_json_item(r, x);
-    return json ? json : read_expr(r, x);
+    bool rows_only =
+        r->whole && !r->always && r->depth == 1 && !r->loop_arm && !s->distinct; /* no columns of a table */
+    return json ? json : rows_only ? read_mixed(r, x) : read_expr(r, x);
 }
 
 static bool read_items(struct reader *r, const struct sql_select *s)

@@ -1,7 +1,7 @@
 /* x COLLATE NOCASE: texts compare as they do with their ASCII letters in lower case. The clause says how a value is
  * compared, not what it is, so it is read where values are compared: operators, IN, GROUP BY, ORDER BY. Anywhere else
  * it is not understood. */
-#include "sql/plan/plan_private.h"
+#include "sql/plan/mixed.h"
 
 #include <string.h>
 
@@ -47,8 +47,8 @@ bool collate_pair(struct reader *r, const struct sql_expr *x, const struct sql_e
     enum collation left = collate_take(&x), right = collate_take(&y), c = left != COLLATE_NONE ? left : right;
     if (left == COLLATE_UNKNOWN || right == COLLATE_UNKNOWN)
         return false;
-    *a = read_expr(r, x);
-    *b = *a ? read_expr(r, y) : NULL;
+    *a = read_as_real(r, x);
+    *b = *a ? read_as_real(r, y) : NULL;
     *a = *b ? collate_value(r, c, *a) : NULL;
     *b = *a ? collate_value(r, c, *b) : NULL;
     return *b != NULL;

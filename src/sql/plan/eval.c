@@ -1,7 +1,7 @@
 /* Computes expressions for a batch of rows at a time: each operator is a loop over words. What a word cannot hold (an
  * integer beyond 64 bits, the smallest of them, which stands for NULL) makes the run give up. */
 #include "base/vectorised.h"
-#include "sql/plan/plan_private.h"
+#include "sql/plan/mixed.h"
 
 #include <math.h>
 #include <string.h>
@@ -362,7 +362,7 @@ static void eval_unary(struct run *r, const struct plan_expr *x, const struct ba
             break;
         }
         case X_TO_REAL:
-            out[i] = is_null ? COL_NULL_F64 : real ? a[i] : column_f64_word((double)a[i]);
+            out[i] = is_null ? COL_NULL_F64 : real ? mixed_real_word(a[i]) : column_f64_word((double)a[i]);
             break;
         case X_TO_INT:
             out[i] = is_null ? COL_NULL : real ? real_to_int(d) : a[i];

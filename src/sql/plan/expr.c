@@ -1,6 +1,6 @@
 /* Expressions of the tree as expressions of a plan: names become columns, and each gets its one type. What could have
  * several types, or compares unlike ones, is not understood. */
-#include "sql/plan/plan_private.h"
+#include "sql/plan/mixed.h"
 
 #include <string.h>
 #include <strings.h>
@@ -311,6 +311,12 @@ static struct plan_expr *read_concatenation(struct reader *r, struct plan_expr *
     return out;
 }
 
+static struct plan_expr *read_operand(struct reader *r, uint8_t op, const struct sql_expr *x)
+{
+    bool arithmetic = op == SQL_ADD || op == SQL_SUBTRACT || op == SQL_MULTIPLY || op == SQL_DIVIDE;
+    return arithmetic ? read_mixed(r, x) : read_expr(r, x);
+}
+
 static struct plan_expr *read_binary(struct reader *r, const struct sql_expr *x)
 {
     if ((x->op == SQL_IS || x->op == SQL_ISNOT) && is_truth_word(x->args->next))
@@ -320,7 +326,7 @@ static struct plan_expr *read_binary(struct reader *r, const struct sql_expr *x)
     if (compares) {
         if (!collate_pair(r, x->args, x->args->next, &a, &b))
             return NULL;
-    } else if (!(a = read_expr(r, x->args)) || !(b = read_expr(r, x->args->next))) {
+    } else if (!(a = read_operand(r, x->op, x->args)) || !(b = read_operand(r, x->op, x->args->next))) {
         return NULL;
     }
     switch (x->op) {
@@ -332,7 +338,9 @@ static struct plan_expr *read_binary(struct reader *r, const struct sql_expr *x)
     case SQL_MULTIPLY:
     case SQL_DIVIDE:
     case SQL_REMAINDER:
-        return read_arithmetic(r, x->op, a, b);
+        if ((a->mixed && (b->mixed || b->type == PLAN_INT)) || (b->mixed && a->type == PLAN_INT))
+            return NULL; /* of two integers the result is one */
+        return read_arithmetic(r, x->op, mixed_to_real(r, a), mixed_to_real(r, b));
     case SQL_BIT_AND:
     case SQL_BIT_OR:
     case SQL_SHIFT_LEFT:
@@ -412,44 +420,30 @@ static struct plan_expr *read_in(struct reader *r, const struct sql_expr *x)
     return out;
 }
 
-/* One type of all of them, NULLs aside; false when there are two. */
-static bool common_type(enum plan_type *type, const struct plan_expr *x)
-{
-    if (x->type == PLAN_NULL)
-        return true;
-    if (*type != PLAN_NULL && *type != x->type)
-        return false;
-    *type = (enum plan_type)x->type;
-    return true;
-}
-
 static struct plan_expr *read_case(struct reader *r, const struct sql_expr *x)
 {
-    struct plan_expr *base = NULL, *args[2 * PLAN_MAX_ITEMS + 2];
+    struct plan_expr *base = NULL, *when[PLAN_MAX_ITEMS], *then[PLAN_MAX_ITEMS + 1];
     uint32_t n = 0;
-    enum plan_type type = PLAN_NULL;
     const struct sql_expr *a = x->args;
     if (x->n_args > 2 * PLAN_MAX_ITEMS || (x->has_base && !(base = read_expr(r, a))))
         return NULL;
     if (x->has_base)
         a = a->next;
-    for (; a && a->next; a = a->next->next) {
-        struct plan_expr *when = read_expr(r, a), *then = when ? read_expr(r, a->next) : NULL;
-        if (when && base)
-            when = read_compare(r, SQL_EQ, base, when);
-        if (!when || !then || !is_number(when) || !common_type(&type, then))
+    for (; a && a->next; a = a->next->next, n++) {
+        when[n] = read_expr(r, a);
+        then[n] = when[n] ? read_mixed(r, a->next) : NULL;
+        if (when[n] && base)
+            when[n] = read_compare(r, SQL_EQ, base, when[n]);
+        if (!when[n] || !then[n] || !is_number(when[n]))
             return NULL;
-        args[n++] = when;
-        args[n++] = then;
     }
-    struct plan_expr *other = a ? read_expr(r, a) : plan_const(r->plan, PLAN_NULL, COL_NULL);
-    if (!other || !common_type(&type, other))
+    then[n] = a ? read_mixed(r, a) : plan_const(r->plan, PLAN_NULL, COL_NULL);
+    struct plan_expr *out = then[n] ? plan_expr_new(r->plan, X_CASE, PLAN_NULL, 2 * n + 1) : NULL;
+    if (!out || !mixed_unify(r, then, n + 1, out))
         return NULL;
-    args[n++] = other;
-    struct plan_expr *out = plan_expr_new(r->plan, X_CASE, type, n);
-    for (uint32_t i = 0; out && i < n; i++) {
-        out->args[i] = args[i];
-        out->sources |= args[i]->sources;
+    for (uint32_t i = 0; i <= 2 * n; i++) {
+        out->args[i] = i == 2 * n ? then[n] : i % 2 ? then[i / 2] : when[i / 2];
+        out->sources |= out->args[i]->sources;
     }
     return out;
 }
@@ -465,8 +459,9 @@ static struct plan_expr *read_cast(struct reader *r, const struct sql_expr *x)
         {"bigint", PLAN_INT, "SELECT CAST(?1 AS INTEGER)"}, {"long", PLAN_NULL, NULL},
         {"real", PLAN_REAL, "SELECT CAST(?1 AS REAL)"},     {"double", PLAN_REAL, "SELECT CAST(?1 AS REAL)"},
         {"float", PLAN_REAL, "SELECT CAST(?1 AS REAL)"},    {"text", PLAN_TEXT, "SELECT CAST(?1 AS TEXT)"}};
-    struct plan_expr *a = read_expr(r, x->args), *out = NULL;
     const struct sql_token *t = &r->tree->tokens[x->type.first];
+    bool text = token_is(t->text, t->len, "text");
+    struct plan_expr *a = text ? read_expr(r, x->args) : read_as_real(r, x->args), *out = NULL;
     if (!a || x->type.end != x->type.first + 1)
         return NULL;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
@@ -591,7 +586,7 @@ static struct plan_expr *read_query(struct reader *r, const struct sql_expr *x)
     return out;
 }
 
-struct plan_expr *read_expr(struct reader *r, const struct sql_expr *x)
+static struct plan_expr *read_any(struct reader *r, const struct sql_expr *x)
 {
     if (x == r->known && x)
         return r->known_as;
@@ -627,6 +622,15 @@ struct plan_expr *read_expr(struct reader *r, const struct sql_expr *x)
     default:
         return NULL;
     }
+}
+
+struct plan_expr *read_expr(struct reader *r, const struct sql_expr *x)
+{
+    bool mixed = r->mixed_allowed;
+    r->mixed_allowed = mixed && x->kind == EXPR_COLUMN; /* an alias stands for what it names */
+    struct plan_expr *out = read_any(r, x);
+    r->mixed_allowed = false;
+    return out && out->mixed && !mixed ? NULL : out;
 }
 
 bool read_conjunction(struct reader *r, const struct sql_expr *x, struct plan_expr **terms, uint32_t *n)

@@ -1,5 +1,5 @@
 /* Calls of functions: aggregates, those computed here, and those that SQLite computes once for each text. */
-#include "sql/plan/plan_private.h"
+#include "sql/plan/mixed.h"
 
 #include <string.h>
 
@@ -84,9 +84,12 @@ static struct plan_expr *read_call(struct reader *r, const struct sql_expr *x, s
     uint32_t n = 0;
     if (x->n_args < calls[at].least || x->n_args > calls[at].most || !schema_is_rowwise_call(r->planner->e, x))
         return NULL;
-    for (const struct sql_expr *a = x->args; a; a = a->next, n++)
-        if (!(args[n] = read_expr(r, a)) || !fits(args[n], n ? calls[at].others : calls[at].first))
+    bool real = calls[at].type == PLAN_REAL; /* of integers, too */
+    for (const struct sql_expr *a = x->args; a; a = a->next, n++) {
+        args[n] = real ? read_as_real(r, a) : read_expr(r, a);
+        if (!args[n] || !fits(args[n], n ? calls[at].others : calls[at].first))
             return NULL;
+    }
     enum plan_type type = calls[at].type == PLAN_NULL ? (enum plan_type)args[0]->type : calls[at].type;
     struct plan_expr *out = make_call(r, calls[at].name, type, args, n);
     if (out && calls[at].first == 'f')
@@ -173,6 +176,20 @@ static struct plan_expr *read_alike(struct reader *r, const struct sql_expr *x, 
     return out;
 }
 
+static struct plan_expr *read_coalesce(struct reader *r, const struct sql_expr *x)
+{
+    struct plan_expr *out = plan_expr_new(r->plan, X_COALESCE, PLAN_NULL, x->n_args);
+    uint32_t n = 0;
+    for (const struct sql_expr *a = x->args; out && a; a = a->next)
+        if (!(out->args[n++] = read_mixed(r, a)))
+            return NULL;
+    if (!out || !mixed_unify(r, out->args, n, out))
+        return NULL;
+    for (uint32_t i = 0; i < n; i++)
+        out->sources |= out->args[i]->sources;
+    return out;
+}
+
 /* min(a, b, …), max(a, b, …): two at a time. */
 static struct plan_expr *read_least(struct reader *r, const struct sql_expr *x)
 {
@@ -193,19 +210,15 @@ static struct plan_expr *read_least(struct reader *r, const struct sql_expr *x)
 static struct plan_expr *read_iif(struct reader *r, const struct sql_expr *x)
 {
     struct plan_expr *when = read_expr(r, x->args);
-    struct plan_expr *then = when ? read_expr(r, x->args->next) : NULL;
-    struct plan_expr *other = then ? read_expr(r, x->args->next->next) : NULL;
-    if (!other || when->type == PLAN_TEXT ||
-        (then->type != other->type && then->type != PLAN_NULL && other->type != PLAN_NULL))
-        return NULL;
-    struct plan_expr *out =
-        plan_expr_new(r->plan, X_CASE, (enum plan_type)(then->type != PLAN_NULL ? then->type : other->type), 3);
-    if (!out)
+    struct plan_expr *values[] = {when ? read_mixed(r, x->args->next) : NULL, NULL};
+    values[1] = values[0] ? read_mixed(r, x->args->next->next) : NULL;
+    struct plan_expr *out = values[1] ? plan_expr_new(r->plan, X_CASE, PLAN_NULL, 3) : NULL;
+    if (!out || when->type == PLAN_TEXT || !mixed_unify(r, values, 2, out))
         return NULL;
     out->args[0] = when;
-    out->args[1] = then;
-    out->args[2] = other;
-    out->sources = when->sources | then->sources | other->sources;
+    out->args[1] = values[0];
+    out->args[2] = values[1];
+    out->sources = when->sources | values[0]->sources | values[1]->sources;
     return out;
 }
 
@@ -234,7 +247,7 @@ static struct plan_expr *read_scalar(struct reader *r, const struct sql_expr *x)
         return bound ? bound : read_sql_function(r, x);
     }
     if (x->n_args >= 2 && (sql_name_is(x->name, "coalesce") || (sql_name_is(x->name, "ifnull") && x->n_args == 2)))
-        return read_alike(r, x, X_COALESCE);
+        return read_coalesce(r, x);
     if (x->n_args == 3 && sql_name_is(x->name, "iif"))
         return read_iif(r, x);
     if (x->n_args >= 2 && (sql_name_is(x->name, "min") || sql_name_is(x->name, "max")))
@@ -349,6 +362,14 @@ static bool finds_first_of_list(const struct reader *r)
     return loops_say(r->loops, loops_parent(r), "USE TEMP B-TREE FOR group_concat(DISTINCT)");
 }
 
+/* The argument of an aggregate. A sum is an integer where all that it adds are; the others of numbers give reals. */
+static struct plan_expr *read_summand(struct reader *r, uint8_t kind, const struct sql_expr *x)
+{
+    if (kind == AGG_SUM)
+        return read_mixed(r, x);
+    return kind == AGG_MIN || kind == AGG_MAX || kind == AGG_CONCAT ? read_expr(r, x) : read_as_real(r, x);
+}
+
 static struct plan_expr *read_aggregate(struct reader *r, const struct sql_expr *x, size_t at)
 {
     struct plan_aggregate a = {.kind = at == SIZE_MAX ? AGG_COUNT_ROWS : aggregates[at].kind};
@@ -357,7 +378,7 @@ static struct plan_expr *read_aggregate(struct reader *r, const struct sql_expr 
     r->in_aggregate = true;
     bool ok = true;
     if (a.kind != AGG_COUNT_ROWS) {
-        a.arg = read_expr(r, x->args);
+        a.arg = read_summand(r, a.kind, x->args);
         ok = a.arg && read_second(r, x, &a);
     }
     if (ok && x->filter) {
@@ -377,7 +398,10 @@ static struct plan_expr *read_aggregate(struct reader *r, const struct sql_expr 
         (a.kind >= AGG_MIN || (numeric && of == PLAN_REAL)))
         return NULL;
     a.distinct = x->distinct;
-    return add_aggregate(r, &a, aggregate_type(a.kind, of));
+    struct plan_expr *out = add_aggregate(r, &a, aggregate_type(a.kind, of));
+    if (out)
+        out->mixed = a.kind == AGG_SUM && a.arg->mixed;
+    return out;
 }
 
 struct plan_expr *read_concat(struct reader *r, const struct sql_expr *x,

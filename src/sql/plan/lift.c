@@ -23,8 +23,10 @@ static struct plan_expr *lift(struct query_plan *p, struct plan_stage *s, uint8_
     if (!looks) {
         int at = plan_stage_column(p, s, (struct plan_expr *)(uintptr_t)x);
         struct plan_expr *c = at < 0 ? NULL : plan_column(p, source, (int16_t)at, (enum plan_type)x->type);
-        if (c)
+        if (c) {
             c->letter = x->letter;
+            c->mixed = x->mixed;
+        }
         return c;
     }
     if (x->n_args == 0)

@@ -211,10 +211,24 @@ static uint32_t equal_columns(const struct query_plan *p, uint8_t source, uint32
     return n;
 }
 
+/* Does WHERE keep those rows only for which a left join found none? */
+static bool is_missing(const struct query_plan *p, uint8_t source)
+{
+    for (uint32_t i = 0; i < p->n_where && p->sources[source].left; i++) {
+        const struct plan_expr *x = p->where[i], *of = x->op == X_IS_NULL && !x->negated ? x->args[0] : NULL;
+        of = of && of->op == X_NULL_ROW ? of->args[0] : of;
+        if (of && of->op == X_COLUMN && of->source == source && of->column == VTAB_ROW)
+            return true;
+    }
+    return false;
+}
+
 /* Has the source one row at most for each row of the sources before it? */
 static bool is_determined(const struct query_plan *p, uint8_t source, uint32_t placed)
 {
     int16_t columns[PLAN_MAX_KEYS];
+    if (is_missing(p, source))
+        return true;
     uint32_t n = equal_columns(p, source, placed, columns);
     for (uint32_t i = 0; i < n; i++)
         if (columns[i] == VTAB_ROW)
@@ -251,14 +265,17 @@ static bool may_be_looked_up(const struct query_plan *p, uint8_t source, uint32_
     return true;
 }
 
-/* Which of several sources of one name a line means, by its lookups; -2: it cannot be told. Of those that have one row
- * at most for each row before them it does not matter which comes first. */
-static int source_meant(const struct query_plan *p, struct sql_name name, uint32_t placed, const char *line)
+/* Which of several sources of one name a line means, by its lookups, of those that no line calls by another name; -2:
+ * it cannot be told. Of those that have one row at most for each row before them it does not matter which comes first.
+ */
+static int source_meant(const struct query_plan *p, struct sql_name name, uint32_t placed, uint32_t alone,
+                        const char *line)
 {
     int found = -1;
     bool all_determined = true;
     for (uint32_t i = 0; i < p->n_sources; i++) {
-        if (placed >> i & 1 || !has_name(&p->sources[i], name) || !may_be_looked_up(p, (uint8_t)i, placed, line))
+        if ((placed | alone) >> i & 1 || !has_name(&p->sources[i], name) ||
+            !may_be_looked_up(p, (uint8_t)i, placed, line))
             continue;
         all_determined &= is_determined(p, (uint8_t)i, placed);
         if (found >= 0 && !all_determined)
@@ -268,8 +285,24 @@ static int source_meant(const struct query_plan *p, struct sql_name name, uint32
     return found >= 0 ? found : -2;
 }
 
+/* Sources that lines of a step call by a name of their own. */
+static uint32_t named_alone(const struct loops *l, int parent, const struct query_plan *p)
+{
+    uint32_t found = 0;
+    for (int i = 0; i < l->n; i++) {
+        struct sql_name name = {0};
+        if (l->lines[i].parent != parent ||
+            (!name_behind(l->lines[i].text, "SCAN ", &name) && !name_behind(l->lines[i].text, "SEARCH ", &name)))
+            continue;
+        int source = source_named(p, name);
+        found |= source >= 0 ? 1u << source : 0;
+    }
+    return found;
+}
+
 static bool walk(struct loops *l, int parent, struct query_plan *p, int depth)
 {
+    const uint32_t alone = named_alone(l, parent, p);
     for (int i = 0; i < l->n; i++) {
         struct sql_name name;
         if (l->lines[i].parent != parent)
@@ -283,7 +316,7 @@ static bool walk(struct loops *l, int parent, struct query_plan *p, int depth)
         for (uint32_t k = 0; k < p->n_loops; k++)
             placed |= 1u << p->loops[k];
         if (source == -2)
-            source = source_meant(p, name, placed, l->lines[i].text);
+            source = source_meant(p, name, placed, alone, l->lines[i].text);
         if (source >= 0) {
             /* an index that SQLite makes is sorted by all its columns; of one row at most that shows nothing */
             if (p->n_loops == PLAN_MAX_SOURCES ||

@@ -1,6 +1,7 @@
 /* What stands behind FROM, and what its names mean. Views, WITH tables and queries that only hand rows on are taken
  * apart: their sources become the plan's own. */
 #include "sql/plan/build_private.h"
+#include "sql/plan/mixed.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -260,7 +261,7 @@ static bool hand_on_columns(struct reader *outer, struct reader *inner, struct s
     struct scope_entry *e = add_entry(outer, alias, n);
     for (const struct sql_item *i = inner->core->items; e && i; i = i->next) {
         if (!i->star) {
-            struct plan_expr *x = read_expr(inner, i->expr);
+            struct plan_expr *x = left ? read_expr(inner, i->expr) : read_mixed(inner, i->expr);
             int budget = MAX_UNFOLDED;
             if (x && !fits(x, &budget))
                 x = NULL;

@@ -2,6 +2,7 @@
  * scan, which goes on as they are asked for. A scan that meets what it has not foreseen leaves the rest to SQLite. */
 #include "base/alloc.h"
 #include "sql/plan/join_private.h"
+#include "sql/plan/mixed.h"
 #include "sql/planner/schema.h"
 
 #include <string.h>
@@ -208,16 +209,6 @@ int plan_output_next(struct plan_output *o, struct error *err)
 
 /* ---- the beginning ---- */
 
-/* Rows of one table, all of them, by its own columns: their numbers are sorted, and nothing is copied. */
-static bool sorts_rows(const struct query_plan *p)
-{
-    bool plain = p->n_sources == 1 && p->sources[0].table.name && p->n_orders && p->limit < 0 && !p->offset &&
-                 !p->grouped && !p->n_windows && !p->distinct && !p->restore_order && !p->n_arms;
-    for (uint32_t k = 0; plain && k < p->n_orders; k++)
-        plain = p->orders[k]->op == X_COLUMN && p->orders[k]->source == 0;
-    return plain;
-}
-
 /* Goes through the scan once; what follows reads the list. */
 static void sort_scan(struct run *r, struct scan *s, const struct query_plan *p)
 {
@@ -264,7 +255,7 @@ static int open_scan(struct plan_output *o, const struct query_plan *p)
     o->left = p->limit < 0 ? UINT64_MAX : (uint64_t)p->limit;
     if (!o->run.rc)
         scan_open(&o->run, &p->steps[0], &o->scan);
-    if (!o->run.rc && sorts_rows(p))
+    if (!o->run.rc && plan_sorts_rows(p))
         sort_scan(&o->run, &o->scan, p);
     return o->run.rc;
 }
@@ -291,7 +282,7 @@ int plan_output_open(struct engine *e, sqlite3_stmt *stmt, struct plan_output **
     o->stmt = stmt;
     o->plan = p;
     o->n_columns = p->n_items;
-    int rc = plan_is_scan(p) || sorts_rows(p) ? open_scan(o, p) : open_answer(o, p);
+    int rc = plan_is_scan(p) || plan_sorts_rows(p) ? open_scan(o, p) : open_answer(o, p);
     if (rc == 0) {
         *out = o;
         return 1;
@@ -305,14 +296,20 @@ int plan_output_open(struct engine *e, sqlite3_stmt *stmt, struct plan_output **
 
 /* ---- values ---- */
 
+static bool is_whole(const struct plan_output *o, int column)
+{
+    return o->kinds[column] == COL_F64 && mixed_is_whole(o->words[column][o->at]);
+}
+
 static enum col_type kind_of(const struct plan_output *o, int column)
 {
-    return (enum col_type)o->kinds[column];
+    return is_whole(o, column) ? COL_I64 : (enum col_type)o->kinds[column];
 }
 
 static int64_t word_of(const struct plan_output *o, int column)
 {
-    return o->words[column][o->at];
+    int64_t word = o->words[column][o->at];
+    return is_whole(o, column) ? mixed_integer(word) : word;
 }
 
 static bool has(const struct plan_output *o, int column)

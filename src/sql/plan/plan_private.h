@@ -96,6 +96,7 @@ struct plan_expr {
     uint8_t sql;  /* enum sql_op */
     bool negated, list_has_null;
     bool rounds; /* X_CALL: round() of reals to few digits */
+    bool mixed;  /* an integer in some rows: mixed.h */
     char letter; /* the affinity that SQLite would see: 'i', 'd', 't', or 'c' for none */
     uint8_t source;
     int16_t column;
@@ -370,6 +371,7 @@ struct reader {
     bool always; /* worth it, however simple */
     bool direct; /* rows go to the caller without SQLite in between */
     bool in_aggregate, aggregates_allowed, windows_allowed, aliases_allowed;
+    bool mixed_allowed;           /* in the expression that is read next */
     bool any_order;               /* of the rows will do */
     bool once;                    /* so will one of equal rows */
     bool below_any;               /* the order of what it reads is not to show: settle.c sees to that */
@@ -515,6 +517,8 @@ bool plan_settle_extreme(struct query_plan *p);
 
 /* Rows of one table, as they come; or the first of them, where they are asked for in that order. */
 bool plan_is_scan(const struct query_plan *p);
+/* The same by its own columns: their numbers are sorted, and nothing is copied. */
+bool plan_sorts_rows(const struct query_plan *p);
 /* `inner`: of a query within another; `direct`: its rows go straight to the caller. */
 bool plan_is_worth_it(const struct query_plan *p, bool inner, bool direct);
 /* Small tables are not worth it, unless a larger one is there. */

@@ -1,10 +1,8 @@
 /* Runs a plan: sources, joins, groups, windows, then the list behind SELECT, its order and limit. */
 #include "base/hash.h"
-#include "sql/plan/plan_private.h"
+#include "sql/plan/run_private.h"
 
 #include <string.h>
-
-enum { AHEAD = 1024 };
 
 /* ---- memory and time ---- */
 
@@ -359,7 +357,8 @@ static void run_core(struct run *r, struct sink *to)
     window_close(windows);
 }
 
-bool run_order(struct run *r, struct plan_answer *out, const struct table *t, uint32_t first_order)
+/* The terms of ORDER BY are those columns. */
+static bool order_by(struct run *r, struct plan_answer *out, const struct table *t, const int16_t *columns)
 {
     const struct query_plan *p = r->plan;
     struct plan_order terms[PLAN_MAX_ORDER];
@@ -378,195 +377,19 @@ bool run_order(struct run *r, struct plan_answer *out, const struct table *t, ui
     for (uint32_t i = 0; i < n; i++)
         out->rows[i] = i;
     for (uint32_t k = 0; k < p->n_orders; k++)
-        terms[k] = (struct plan_order){(int16_t)(first_order + k), p->orders_desc[k]};
+        terms[k] = (struct plan_order){columns[k], p->orders_desc[k]};
     if (!order_rows(t, &r->e->storage->strings, terms, p->n_orders, false, (uint32_t)end, out->rows, n,
                     engine_stop(r->e)))
         r->rc = engine_gave_up(r->e);
     return !r->rc;
 }
 
-/* ---- sources ---- */
-
-/* Adds the rows of an answer to a table, in their order. */
-static void append_answer(struct run *r, struct table *t, const struct plan_answer *a)
+bool run_order(struct run *r, struct plan_answer *out, const struct table *t, uint32_t first_order)
 {
-    const int64_t *columns[PLAN_MAX_ITEMS];
-    uint32_t rows[AHEAD], n_items = t->def->n_columns;
-    int64_t *words = mem_alloc((n_items + 1) * AHEAD * sizeof *words);
-    if (!words && !r->rc)
-        r->rc = SQLITE_NOMEM;
-    for (uint32_t at = 0; words && at < a->n && !run_stopped(r); at += AHEAD) {
-        uint32_t n = a->n - at < AHEAD ? a->n - at : AHEAD;
-        for (uint32_t i = 0; i < n; i++)
-            rows[i] = a->rows ? a->rows[a->first + at + i] : a->first + at + i;
-        for (uint32_t k = 0; k < n_items; k++) {
-            column_gather(&a->table->columns[k], rows, n, words + k * AHEAD);
-            columns[k] = words + k * AHEAD;
-        }
-        if (!stage_append(r, t, columns, n))
-            break;
-    }
-    mem_free(words);
-}
-
-static struct table *items_table(struct run *r, const struct query_plan *p)
-{
-    enum plan_type types[PLAN_MAX_ITEMS];
-    for (uint32_t k = 0; k < p->n_items; k++)
-        types[k] = (enum plan_type)p->items[k].expr->type;
-    return stage_new(r, types, p->n_items);
-}
-
-/* The rows of an answer as a table in their order. */
-static struct table *settle(struct run *r, struct plan_answer *a, const struct query_plan *p)
-{
-    if (!a->rows && a->first == 0 && a->n == a->table->n_rows) {
-        struct table *t = a->table;
-        a->table = NULL;
-        return t;
-    }
-    struct table *t = items_table(r, p);
-    if (t)
-        append_answer(r, t, a);
-    return t;
-}
-
-int plan_run_to_table(const struct query_plan *p, struct table **out)
-{
-    struct run r = {.e = p->e, .plan = p};
-    struct plan_answer a = {0};
-    *out = NULL;
-    r.rc = plan_run(p, &a);
-    if (!r.rc)
-        *out = settle(&r, &a, p);
-    plan_answer_free(&a);
-    if (r.rc) {
-        stage_free(*out);
-        *out = NULL;
-    } else {
-        table_finalize(*out);
-    }
-    return r.rc;
-}
-
-static struct table *run_sub(struct run *r, const struct query_plan *sub)
-{
-    struct plan_answer a = {0};
-    r->rc = plan_run(sub, &a);
-    struct table *t = r->rc ? NULL : settle(r, &a, sub);
-    if (t)
-        run_alloc(r, (uint64_t)t->n_rows * t->def->n_columns * 4);
-    plan_answer_free(&a);
-    return t;
-}
-
-static struct table *run_arms(struct run *r, const struct query_plan *arms)
-{
-    struct table *t = items_table(r, arms);
-    for (const struct query_plan *arm = arms; t && arm && !r->rc; arm = arm->next_arm) {
-        struct plan_answer a = {0};
-        r->rc = plan_run(arm, &a);
-        if (!r->rc)
-            append_answer(r, t, &a);
-        plan_answer_free(&a);
-    }
-    return t;
-}
-
-enum {
-    MOST_ROWS = 4000000, /* of a recursion: SQLite may stop sooner, where it is asked for a few */
-    MANY_ROUNDS = 64,    /* take longer than SQLite, where they have few rows each */
-    FEW_ROWS = 4,
-    WORTH_A_ROW = 16 /* rows of tables that a round may go through for each row that has come; SQLite looks rows up */
-};
-
-static void run_to_answer(struct run *r, struct plan_answer *out);
-
-/* The rows that the step makes of those of a round. What it finds them by stays from round to round. */
-static int run_step(struct run *step, const struct query_plan *p, const struct table *round, struct plan_answer *out)
-{
-    bool first = !step->plan;
-    *out = (struct plan_answer){0};
-    if (first && !run_open(step, p))
-        step->rc = SQLITE_NOMEM;
-    step->keeps = true;
-    if (first && !step->rc)
-        run_open_sources(step);
-    for (uint32_t i = 0; i < p->n_sources; i++)
-        if (p->sources[i].round)
-            step->tables[i] = round;
-    if (!step->rc)
-        run_to_answer(step, out);
-    if (step->rc)
-        plan_answer_free(out);
-    return step->rc;
-}
-
-static struct table *run_recursion(struct run *r, const struct query_plan *first)
-{
-    struct plan_answer a = {0};
-    struct run step = {.e = r->e};
-    struct table *t = items_table(r, first), *round = NULL;
-    const uint64_t gone_through = plan_rows_of_round(first->step);
-    r->rc = r->rc ? r->rc : plan_run(first, &a);
-    for (uint64_t n = 0; t && !r->rc && a.n && !run_stopped(r); n++) {
-        append_answer(r, t, &a);
-        stage_free(round);
-        round = r->rc ? NULL : settle(r, &a, first);
-        plan_answer_free(&a);
-        if (!r->rc && (t->n_rows > MOST_ROWS || (n > MANY_ROUNDS && t->n_rows / n < FEW_ROWS) ||
-                       (n > 1 && gone_through * (n - 1) / WORTH_A_ROW > t->n_rows)))
-            r->rc = RUN_GAVE_UP;
-        if (!round || r->rc)
-            break;
-        table_finalize(round);
-        first->rows->rows = round;
-        r->rc = run_step(&step, first->step, round, &a);
-        first->rows->rows = NULL;
-    }
-    plan_answer_free(&a);
-    stage_free(round);
-    r->visited += step.visited;
-    r->bytes += step.bytes;
-    if (step.plan)
-        run_close(&step);
-    return t;
-}
-
-void run_open_sources(struct run *r)
-{
-    const struct query_plan *p = r->plan;
-    for (uint32_t i = 0; i < p->n_sources && !r->rc; i++) {
-        const struct plan_source *s = &p->sources[i];
-        if (s->batches) {
-            r->tables[i] = r->made[i] = run_batches(r, (uint8_t)i);
-            continue;
-        }
-        if (s->round) {
-            r->tables[i] = s->round->rows;
-            r->rc = s->round->rows ? r->rc : RUN_GAVE_UP;
-            continue;
-        }
-        if (s->values) {
-            r->tables[i] = r->made[i] = values_run(r, s->values);
-            continue;
-        }
-        if (s->pointer) {
-            r->tables[i] = pointer_run(r, (uint8_t)i);
-            continue;
-        }
-        if (!s->sub) {
-            r->tables[i] = plan_table_rows(&s->table, r->e);
-            if (!r->tables[i])
-                r->rc = RUN_GAVE_UP;
-            continue;
-        }
-        r->tables[i] = r->made[i] = s->sub->step       ? run_recursion(r, s->sub)
-                                    : s->sub->next_arm ? run_arms(r, s->sub)
-                                                       : run_sub(r, s->sub);
-        if (r->made[i])
-            table_finalize(r->made[i]);
-    }
+    int16_t columns[PLAN_MAX_ORDER];
+    for (uint32_t k = 0; k < r->plan->n_orders; k++)
+        columns[k] = (int16_t)(first_order + k);
+    return order_by(r, out, t, columns);
 }
 
 /* ---- all of it ---- */
@@ -610,10 +433,43 @@ void run_close(struct run *r)
     mem_free(r->results);
 }
 
-/* Plans without what top.c is for. */
-static void run_to_answer(struct run *r, struct plan_answer *out)
+void run_into(struct run *r, struct table *t)
+{
+    struct emitter e = {.base = {emit}, .r = r, .t = t, .wanted = UINT64_MAX};
+    run_core(r, &e.base);
+}
+
+/* Is the answer the table that was made of the only source, in an order of its columns? */
+static bool is_source(const struct run *r)
 {
     const struct query_plan *p = r->plan;
+    const struct table *t = p->n_sources == 1 ? r->made[0] : NULL;
+    bool whole = t && t->def->n_columns == p->n_items && !p->grouped && !p->n_windows && !p->distinct &&
+                 !p->steps[0].n_tests && !p->steps[0].n_where;
+    for (uint32_t i = 0; whole && i < p->n_items; i++)
+        whole = p->items[i].expr->op == X_COLUMN && p->items[i].expr->column == (int16_t)i;
+    for (uint32_t i = 0; whole && i < p->n_orders; i++)
+        whole = p->orders[i]->op == X_COLUMN && p->orders[i]->column >= 0;
+    return whole;
+}
+
+static void take_source(struct run *r, struct plan_answer *out)
+{
+    int16_t columns[PLAN_MAX_ORDER];
+    for (uint32_t k = 0; k < r->plan->n_orders; k++)
+        columns[k] = r->plan->orders[k]->column;
+    out->table = r->made[0];
+    r->made[0] = NULL;
+    order_by(r, out, out->table, columns);
+}
+
+void run_to_answer(struct run *r, struct plan_answer *out)
+{
+    const struct query_plan *p = r->plan;
+    if (is_source(r)) {
+        take_source(r, out);
+        return;
+    }
     if (!(out->table = answer_table(r)))
         return;
     struct emitter e = {.base = {emit}, .r = r, .t = out->table, .wanted = UINT64_MAX};

@@ -1,29 +1,35 @@
 /* The order of rows: whether the answer shows it, and whether it can be told which one SQLite would give. */
 #include "sql/plan/plan_private.h"
 
-static bool is_key_of_group(const struct query_plan *p, const struct plan_expr *x)
+static bool is_one_of(const struct plan_expr *x, struct plan_expr *const *terms, uint32_t n)
 {
-    for (uint32_t i = 0; i < p->n_keys; i++)
-        if (plan_expr_equal(p->keys[i], x))
+    for (uint32_t i = 0; i < n; i++)
+        if (plan_expr_equal(terms[i], x))
             return true;
     return false;
+}
+
+/* Sources whose row the terms tell, and those that these find by row number. */
+static uint32_t told_by(const struct query_plan *p, struct plan_expr *const *terms, uint32_t n)
+{
+    uint32_t known = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (terms[i]->op == X_COLUMN && terms[i]->column == VTAB_ROW)
+            known |= terms[i]->sources;
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const struct plan_step *s = &p->steps[i];
+        if (!s->by_row)
+            continue;
+        if (is_one_of(s->keys[0], terms, n) || (s->keys[0]->sources & ~known) == 0)
+            known |= 1u << s->source;
+    }
+    return known;
 }
 
 /* Sources of which all rows of a group have the same row. */
 static uint32_t determined(const struct query_plan *p)
 {
-    uint32_t known = 0;
-    for (uint32_t i = 0; i < p->n_keys; i++)
-        if (p->keys[i]->op == X_COLUMN && p->keys[i]->column == VTAB_ROW)
-            known |= p->keys[i]->sources;
-    for (uint32_t i = 0; i < p->n_steps; i++) {
-        const struct plan_step *s = &p->steps[i];
-        if (!s->by_row)
-            continue;
-        if (is_key_of_group(p, s->keys[0]) || (s->keys[0]->sources & ~known) == 0)
-            known |= 1u << s->source;
-    }
-    return known;
+    return told_by(p, p->keys, p->n_keys);
 }
 
 /* Zeros of both signs are one group, which shows that of its first row. */
@@ -93,6 +99,13 @@ static bool orders_all(const struct query_plan *p)
     return true;
 }
 
+/* Does ORDER BY tell the rows of all sources apart? Then it is all the same how they were found. */
+static bool orders_rows(const struct query_plan *p)
+{
+    return p->n_orders && !p->grouped && !p->n_windows && !p->distinct &&
+           told_by(p, p->orders, p->n_orders) == (1u << p->n_sources) - 1;
+}
+
 bool plan_settle_order(struct reader *r)
 {
     struct query_plan *p = r->plan;
@@ -101,6 +114,7 @@ bool plan_settle_order(struct reader *r)
     bool shows = p->grouped ? all_show || bare_columns_show_order(p) : !open;
     if (r->below_any && (!p->grouped || shows))
         return false;
+    shows &= !orders_rows(p);
     if (p->distinct && !open && !orders_all(p))
         return false;
     if (!p->grouped && !p->n_windows && !open && p->n_orders == 1 && p->orders_desc[0] &&

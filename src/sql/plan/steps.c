@@ -241,6 +241,15 @@ static uint32_t lost_keys(const struct query_plan *p)
     return lost;
 }
 
+/* Are rows of the step found by what sorts its table, without an index, as long as few rows ask? Those of a scan with
+ * conditions may be few. */
+static bool may_walk(const struct query_plan *p, const struct plan_step *s)
+{
+    return p->steps[0].n_tests && s->n_ranges && !s->n_tests && steps_is_sorted_range(p, &s->ranges[0]);
+}
+
+enum { WALKED = 4 /* part of the rows of such a table */ };
+
 /* What it costs to go that way: rows to be scanned, twice that for those to be found by keys. The rows of a round are
  * few, and the other table is indexed once for all rounds. */
 static uint64_t cost(const struct query_plan *p)
@@ -250,7 +259,8 @@ static uint64_t cost(const struct query_plan *p)
     uint64_t sum = rows_of(&p->sources[p->steps[0].source]);
     for (uint32_t i = 1; i < p->n_steps; i++) {
         const struct plan_step *s = &p->steps[i];
-        sum += s->by_row || s->by_sorted ? 0 : 2ull * rows_of(&p->sources[s->source]);
+        uint64_t rows = rows_of(&p->sources[s->source]);
+        sum += s->by_row || s->by_sorted ? 0 : may_walk(p, s) ? rows / WALKED : 2 * rows;
     }
     return sum;
 }

@@ -1,5 +1,5 @@
 /* Terms of GROUP BY and ORDER BY: places in the list behind SELECT, names of it, or expressions. */
-#include "sql/plan/plan_private.h"
+#include "sql/plan/mixed.h"
 
 /* The item that a number names, or an alias in ORDER BY; -1: none. */
 static int item_of(const struct reader *r, const struct sql_select *s, const struct sql_expr *x, bool aliases)
@@ -29,11 +29,14 @@ static bool has_star(const struct sql_select *s)
     return false;
 }
 
-static struct plan_expr *read_compared(struct reader *r, enum collation c, const struct sql_expr *x)
+/* GROUP BY shows what it compares. */
+static struct plan_expr *read_compared(struct reader *r, enum collation c, const struct sql_expr *x, bool order)
 {
     enum collation own = collate_take(&x);
     c = c == COLLATE_NONE ? own : c;
-    return own == COLLATE_UNKNOWN || c == COLLATE_UNKNOWN ? NULL : collate_value(r, c, read_expr(r, x));
+    if (own == COLLATE_UNKNOWN || c == COLLATE_UNKNOWN)
+        return NULL;
+    return collate_value(r, c, order ? read_as_real(r, x) : read_expr(r, x));
 }
 
 /* The item that a name of GROUP BY means, where no table has it; NULL: it is no such name. */
@@ -64,5 +67,5 @@ struct plan_expr *read_term(struct reader *r, const struct sql_select *s, const 
     const struct sql_item *i = item < 0 && !order ? alias_of(r, s, x) : item < 0 ? NULL : s->items;
     for (int k = 0; k < item; k++)
         i = i->next;
-    return read_compared(r, c, i ? i->expr : x);
+    return read_compared(r, c, i ? i->expr : x, order);
 }

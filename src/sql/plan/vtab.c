@@ -7,7 +7,7 @@
  * so that most use a table of few; __intrinsic_plan_wide has them all. When the plan gives up SQLite's own rows are
  * handed on. Anybody may call the function, with anything: what is no plan is refused. */
 #include "sql/extensions.h"
-#include "sql/plan/plan_private.h"
+#include "sql/plan/mixed.h"
 
 #include <string.h>
 
@@ -195,7 +195,12 @@ static int x_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
             return SQLITE_NOMEM;
         decode(c, item);
     }
-    planner_result(c->e, ctx, (enum col_type)c->answer.table->columns[item].type, c->words[item][c->at % AHEAD]);
+    enum col_type type = (enum col_type)c->answer.table->columns[item].type;
+    int64_t word = c->words[item][c->at % AHEAD];
+    if (type == COL_F64 && mixed_is_whole(word))
+        sqlite3_result_int(ctx, mixed_integer(word));
+    else
+        planner_result(c->e, ctx, type, word);
     return SQLITE_OK;
 }
 

@@ -65,8 +65,8 @@ void window_concat(const struct partition *p, enum plan_type type)
         move(&c, lo, hi);
         if ((i % BATCH == 0 || c.text.n > LONG) && run_stopped(r))
             break;
-        p->out[i] = c.any ? strpool_intern(strings, c.text.p ? c.text.p : "", c.text.n) : 0;
-        if (c.any && !p->out[i])
+        p->out[i] = c.text.n ? strpool_intern(strings, c.text.p, c.text.n) : 0; /* empty texts alone are NULL, too */
+        if (c.text.n && !p->out[i])
             fail(&c, SQLITE_NOMEM);
         if (strings->n == before)
             continue;

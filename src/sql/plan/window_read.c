@@ -1,5 +1,5 @@
 /* Calls of window functions: what each computes over which frame, and the levels of partition and order. */
-#include "sql/plan/plan_private.h"
+#include "sql/plan/mixed.h"
 
 #include <string.h>
 
@@ -189,6 +189,18 @@ static enum plan_type window_type(uint8_t kind, enum plan_type of)
     return kind == WIN_CONCAT ? PLAN_TEXT : of;
 }
 
+/* An integer that stands in for a real shows as one. */
+static struct plan_expr *fallback_of(struct reader *r, struct plan_expr *x, enum plan_type of)
+{
+    int64_t word;
+    if (x->type != PLAN_INT || of != PLAN_REAL || x->op != X_CONST || !mixed_from_integer(x->word, &word))
+        return x;
+    struct plan_expr *out = plan_const(r->plan, PLAN_REAL, word);
+    if (out)
+        out->mixed = true;
+    return out;
+}
+
 /* The other arguments: how many rows away, and what stands where there is none. */
 static bool read_window_args(struct reader *r, const struct sql_expr *x, struct plan_window *w, enum plan_type *of)
 {
@@ -219,6 +231,7 @@ static bool read_window_args(struct reader *r, const struct sql_expr *x, struct 
     }
     if (arg) {
         struct plan_expr *v = read_expr(r, arg);
+        v = v ? fallback_of(r, v, *of) : NULL;
         int at = v && v->type == *of ? plan_stage_column(p, &p->window_rows, v) : -1;
         if (at < 0)
             return false;
@@ -280,6 +293,7 @@ struct plan_expr *read_window(struct reader *r, const struct sql_expr *x)
     if (out) {
         out->column = (int16_t)same;
         out->sources = 1u << PLAN_WINDOWS;
+        out->mixed = w.fallback >= 0 && p->window_rows.columns[w.fallback]->mixed;
         p->windows[same] = w;
         p->n_windows += same == p->n_windows;
     }

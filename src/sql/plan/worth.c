@@ -64,6 +64,15 @@ bool plan_is_scan(const struct query_plan *p)
            !p->distinct && !p->restore_order && !p->n_arms && (p->n_orders ? is_in_order(p) : p->limit < 0);
 }
 
+bool plan_sorts_rows(const struct query_plan *p)
+{
+    bool plain = p->n_sources == 1 && p->sources[0].table.name && p->n_orders && p->limit < 0 && !p->offset &&
+                 !p->grouped && !p->n_windows && !p->distinct && !p->restore_order && !p->n_arms;
+    for (uint32_t k = 0; plain && k < p->n_orders; k++)
+        plain = p->orders[k]->op == X_COLUMN && p->orders[k]->source == 0;
+    return plain;
+}
+
 /* JSON of each row would fill the string pool, where it does not go to the caller as it is made. */
 static bool makes_json_of_rows(const struct query_plan *p, bool direct)
 {
@@ -72,7 +81,7 @@ static bool makes_json_of_rows(const struct query_plan *p, bool direct)
         json |= is_json_call(p->items[i].expr);
         made_here &= p->items[i].expr->format || !is_json_call(p->items[i].expr);
     }
-    return json && !p->grouped && p->limit < 0 && !(direct && made_here && plan_is_scan(p));
+    return json && !p->grouped && p->limit < 0 && !(direct && made_here && (plan_is_scan(p) || plan_sorts_rows(p)));
 }
 
 /* Times as many rows as ask: by ranges, by keys, and by keys where all rows are to be sorted before. */

@@ -1,0 +1,56 @@
+/* Numbers that are integers in some rows and reals in others: `iif(c, dur / 1e3, 0)`, `coalesce(value, 0)`, and sums of
+ * such. Their type is PLAN_REAL, but their words are integers where SQLite has integers. These are constants, and sums
+ * of constants. Only who knows what to do with them may read them: read_expr() gives no such number to anybody else. */
+#include "sql/plan/mixed.h"
+
+bool mixed_from_integer(int64_t integer, int64_t *word)
+{
+    *word = (int64_t)(MIXED_WHOLE << 32 | (uint32_t)integer);
+    return integer >= INT32_MIN && integer <= INT32_MAX;
+}
+
+struct plan_expr *read_mixed(struct reader *r, const struct sql_expr *x)
+{
+    r->mixed_allowed = true;
+    return read_expr(r, x);
+}
+
+struct plan_expr *mixed_to_real(struct reader *r, struct plan_expr *x)
+{
+    if (!x || !x->mixed)
+        return x;
+    struct plan_expr *out = plan_expr_new(r->plan, X_TO_REAL, PLAN_REAL, 1);
+    if (out) {
+        out->args[0] = x;
+        out->sources = x->sources;
+    }
+    return out;
+}
+
+struct plan_expr *read_as_real(struct reader *r, const struct sql_expr *x)
+{
+    return mixed_to_real(r, read_mixed(r, x));
+}
+
+bool mixed_unify(struct reader *r, struct plan_expr **values, uint32_t n, struct plan_expr *out)
+{
+    bool has[PLAN_TEXT + 1] = {false}, mixed = false;
+    for (uint32_t i = 0; i < n; i++) {
+        has[values[i]->type] = true;
+        mixed |= values[i]->mixed;
+    }
+    mixed |= has[PLAN_INT] && has[PLAN_REAL];
+    if (has[PLAN_TEXT] && (has[PLAN_INT] || has[PLAN_REAL]))
+        return false;
+    out->mixed = mixed;
+    out->type = has[PLAN_TEXT] ? PLAN_TEXT : has[PLAN_REAL] ? PLAN_REAL : has[PLAN_INT] ? PLAN_INT : PLAN_NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t word;
+        if (!mixed || values[i]->type != PLAN_INT)
+            continue;
+        if (values[i]->op != X_CONST || !mixed_from_integer(values[i]->word, &word) ||
+            !(values[i] = plan_const(r->plan, PLAN_REAL, word)))
+            return false;
+    }
+    return true;
+}

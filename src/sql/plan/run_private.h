@@ -1,0 +1,13 @@
+/* What the files that run a plan share. */
+#ifndef MERIDIAN_SQL_PLAN_RUN_PRIVATE_H
+#define MERIDIAN_SQL_PLAN_RUN_PRIVATE_H
+
+#include "sql/plan/plan_private.h"
+
+/* Appends the rows of a plan that has no DISTINCT, as they come, with what orders them behind the list. The sources are
+ * open. */
+void run_into(struct run *r, struct table *t);
+/* Plans without what top.c is for. The sources are open. */
+void run_to_answer(struct run *r, struct plan_answer *out);
+
+#endif
