@@ -220,17 +220,17 @@ static struct etw *etw_of(struct machine_ctx *m)
     return m->system->etw = e;
 }
 
-static void add_event(struct etw *e, struct slice bytes, uint32_t cpu)
+/* `cpu`: of the bundle; NULL when it tells none. */
+static void add_event(struct etw *e, struct slice bytes, const struct pb_field *cpu)
 {
     struct machine_ctx *m = e->m;
-    struct pb_field f;
-    if (!pb_find(bytes, ETW_TRACE_EVENT_TIMESTAMP, &f)) {
+    struct pb_field time, own;
+    if (pb_find(bytes, ETW_TRACE_EVENT_CPU, &own))
+        cpu = &own;
+    if (!cpu || !pb_find(bytes, ETW_TRACE_EVENT_TIMESTAMP, &time)) {
         import_log(m, STAT_etw_parse_errors, COL_NULL, -1, ARGSET_NONE);
         return;
     }
-    int64_t ts = pb_i64(&f);
-    if (pb_find(bytes, ETW_TRACE_EVENT_CPU, &f))
-        cpu = pb_u32(&f);
     if (!importer_bytes_stable(m->im, bytes.p)) {
         void *copy = arena_alloc_bytes(&e->arena, bytes.len);
         if (!copy) {
@@ -240,10 +240,10 @@ static void add_event(struct etw *e, struct slice bytes, uint32_t cpu)
         memcpy(copy, bytes.p, bytes.len);
         bytes.p = copy;
     }
-    if (!vec_push(&e->events, (struct etw_event){bytes, cpu}))
+    if (!vec_push(&e->events, (struct etw_event){bytes, pb_u32(cpu)}))
         m->im->failed = true;
     else
-        sorter_push(m->im->sorter, e->queue, (struct sort_event){.ts = ts, .a = e->events.n - 1});
+        sorter_push(m->im->sorter, e->queue, (struct sort_event){.ts = pb_i64(&time), .a = e->events.n - 1});
 }
 
 enum tokenize_result etw_tokenize(struct packet *p)
@@ -253,12 +253,12 @@ enum tokenize_result etw_tokenize(struct packet *p)
         p->m->im->failed = true;
         return TOKENIZE_DONE;
     }
-    struct pb_field f;
-    uint32_t cpu = pb_find(p->field, ETW_TRACE_EVENT_BUNDLE_CPU, &f) ? pb_u32(&f) : 0;
+    struct pb_field f, cpu;
+    bool has_cpu = pb_find(p->field, ETW_TRACE_EVENT_BUNDLE_CPU, &cpu);
     struct pb_cursor c = pb_cursor(p->field);
     while (pb_next(&c, &f))
         if (f.id == ETW_TRACE_EVENT_BUNDLE_EVENT)
-            add_event(e, pb_bytes(&f), cpu);
+            add_event(e, pb_bytes(&f), has_cpu ? &cpu : NULL);
     if (c.bad)
         import_log(p->m, STAT_etw_parse_errors, COL_NULL, p->byte_offset, ARGSET_NONE);
     return TOKENIZE_DONE;
