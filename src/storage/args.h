@@ -164,6 +164,15 @@ static inline uint32_t args_count(const struct args *a)
     return a->base.values ? a->base.n : (uint32_t)a->sets.n;
 }
 
+/* Bytes of a key that is made of names and indices; what is longer is cut: a name of megabytes over an array of as many
+ * values would be as many names. */
+enum { ARG_KEY_MAX = 1024 };
+
+static inline size_t arg_key_cut(size_t len)
+{
+    return len < ARG_KEY_MAX ? len : ARG_KEY_MAX;
+}
+
 enum { ARGS_MAX_NUMBERED = 1 << 16, ARGS_MAX_COMPLETED = 1 << 18 };
 
 /* The owner of a set has come to its end (a slice was closed): it is numbered among those that are made now. Only the

@@ -1,5 +1,6 @@
 """Text of other tools that is strange, damaged or cut; and every format of it written as every other one."""
 import json
+import random
 import re
 import unittest
 import xml.etree.ElementTree
@@ -32,6 +33,22 @@ class Strange(Case):
         """A file with an event before and behind `middle`."""
         parts = [p if isinstance(p, bytes) else p.encode() for p in (EVENT % (1, "first"), middle, EVENT % (9, "last"))]
         return self.file("s.json", front.encode() + f",{feed}".encode().join(parts) + end.encode())
+
+    def test_workers_of_ninja(self):
+        """A job goes to the worker that became free last, of several to the first; also where many end, or take no time, at once."""
+        chance = random.Random(3)
+        jobs = [(start, start + chance.choice((0, 0, 1, 2, 5, 20))) for start in (chance.randrange(60) for _ in range(400))]
+        lines = "".join(f"{start}\t{end}\t0\tj{i}\t{i:x}\n" for i, (start, end) in enumerate(jobs))
+        free, expected = [], set()
+        for i in sorted(range(len(jobs)), key=lambda i: jobs[i][0]):
+            start, end = jobs[i]
+            idle = [w for w in range(len(free)) if free[w] <= start]
+            worker = max(idle, key=lambda w: (free[w], -w)) if idle else len(free)
+            free[worker:worker + 1] = [end]
+            expected.add(f'"j{i}",{worker + 1}')
+        rows = self.rows("select s.name, tid from slice s join thread_track k on k.id = s.track_id join thread using (utid)",
+                         self.file("log", "# ninja log v5\n" + lines))
+        self.assertEqual(set(rows), expected)
 
     def test_json_that_is_odd(self):
         """Nothing of it is lost."""

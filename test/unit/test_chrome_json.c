@@ -246,6 +246,29 @@ START_TEST(many_events_of_one_time)
 }
 END_TEST
 
+/* A name of a megabyte over an array would be as many names of a megabyte. */
+START_TEST(long_names_of_args_are_cut)
+{
+    enum { NAME = 1 << 20, VALUES = 5000 };
+    static const char begin[] =
+        "[{\"ph\":\"X\",\"ts\":1,\"dur\":1,\"pid\":1,\"tid\":1,\"name\":\"a\",\"args\":{\"b\":7,\"";
+    char *text = malloc(sizeof begin + NAME + 2 * VALUES + 16), *p = stpcpy(text, begin);
+    memset(p, 'n', NAME);
+    p = stpcpy(p + NAME, "\":[");
+    for (int i = 0; i < VALUES; i++)
+        p = stpcpy(p, i ? ",1" : "1");
+    stpcpy(p, "]}}]");
+    load(text);
+    sql_expect(&f, "select max(length(key)), max(int_value) filter (where key = 'args.b') from args", "1024,7");
+    size_t bytes = 0;
+    for (strid id = 1; id <= f.st.strings.n; id++)
+        bytes += strpool_view(&f.st.strings, id).len;
+    ck_assert_uint_lt(bytes, 3 * NAME);
+    free(text);
+    close_all();
+}
+END_TEST
+
 /* Nothing that a file says is taken in more than linear time or memory. */
 START_TEST(hostile_sizes)
 {
@@ -287,6 +310,7 @@ Suite *chrome_json_suite(void)
     tcase_add_loop_test(t, what_is_broken_is_counted_and_the_rest_stays, 0, COUNT(broken));
     tcase_add_loop_test(t, events_become_rows, 0, COUNT(cases));
     tcase_add_test(t, many_events_of_one_time);
+    tcase_add_test(t, long_names_of_args_are_cut);
     tcase_add_test(t, hostile_sizes);
     suite_add_tcase(s, t);
     return s;

@@ -4,6 +4,7 @@
 #include "wire/pb_writer.h"
 
 #include <check.h>
+#include <stdlib.h>
 #include <meridian/tp.h>
 #include <stdio.h>
 #include <string.h>
@@ -107,6 +108,25 @@ START_TEST(lenient_json)
            ",consumer,unset,late,old,abcdefabcdefabcd,1000");
     expect("SELECT ts, dur, category, name FROM slice ORDER BY id", "1000,1000,old,;1500,0,otel.event,-");
     expect(STATS, "otlp_resource_without_host,1");
+}
+END_TEST
+
+/* A name of an attribute over an array is a key for each of its values. */
+START_TEST(long_names_of_attributes_are_cut)
+{
+    enum { NAME = 100000 };
+    char *text = malloc(NAME + 1024), name[NAME + 1];
+    memset(name, 'n', NAME);
+    name[NAME] = 0;
+    sprintf(
+        text,
+        "{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[{" TRACE ",\"spanId\":\"abcdefabcdefabcd\",\"name\":\"a\","
+        "\"startTimeUnixNano\":1000,\"endTimeUnixNano\":2000,\"attributes\":[{\"key\":\"%s\",\"value\":{\"arrayValue\":"
+        "{\"values\":[{\"intValue\":1},{\"intValue\":2}]}}}]}]}]}]}",
+        name);
+    load_text(text);
+    expect("SELECT max(length(key)), max(length(flat_key)) FROM args", "1024,1024");
+    free(text);
 }
 END_TEST
 
@@ -424,6 +444,7 @@ Suite *otlp_suite(void)
     tcase_add_checked_fixture(c, NULL, teardown);
     tcase_add_test(c, every_type_of_attribute);
     tcase_add_test(c, lenient_json);
+    tcase_add_test(c, long_names_of_attributes_are_cut);
     tcase_add_test(c, what_cannot_be_a_span);
     tcase_add_test(c, tracks);
     tcase_add_test(c, threads_of_a_runtime);

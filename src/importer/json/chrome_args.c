@@ -28,10 +28,10 @@ static bool append(struct args_walk *w, const char *text, size_t n, bool flat_to
         return false;
     }
     memcpy(w->key.p + w->key.n, text, n);
-    w->key.n += n;
+    w->key.n = arg_key_cut(w->key.n + n);
     if (flat_too) {
         memcpy(w->flat.p + w->flat.n, text, n);
-        w->flat.n += n;
+        w->flat.n = arg_key_cut(w->flat.n + n);
     }
     return true;
 }
@@ -50,8 +50,8 @@ static bool append_member(struct args_walk *w, struct json_text key)
     else
         memcpy(to, key.raw.p, n);
     memcpy(w->flat.p + w->flat.n, to, n);
-    w->key.n += n;
-    w->flat.n += n;
+    w->key.n = arg_key_cut(w->key.n + n);
+    w->flat.n = arg_key_cut(w->flat.n + n);
     return true;
 }
 

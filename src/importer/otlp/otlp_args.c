@@ -27,11 +27,11 @@ bool otlp_key_append(struct otlp_walk *w, struct slice text, bool flat_too)
     }
     if (text.len)
         memcpy(w->key.p + w->key.n, text.p, text.len);
-    w->key.n += text.len;
+    w->key.n = arg_key_cut(w->key.n + text.len);
     if (flat_too) {
         if (text.len)
             memcpy(w->flat.p + w->flat.n, text.p, text.len);
-        w->flat.n += text.len;
+        w->flat.n = arg_key_cut(w->flat.n + text.len);
     }
     return true;
 }

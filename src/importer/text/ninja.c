@@ -11,16 +11,17 @@
 
 enum { NS_PER_MS = 1000000, BUILD_PID = 1, FIRST_VERSION = 5, LAST_VERSION = 7 };
 
+struct worker {
+    int64_t free_at;
+    uint32_t number, track;
+};
+
 struct job {
     int64_t start, end; /* ms */
     uint64_t hash;
     strid name;
     uint32_t order; /* in the file */
-};
-
-struct worker {
-    int64_t free_at;
-    uint32_t track;
+    struct worker worker;
 };
 
 struct ninja {
@@ -31,8 +32,12 @@ struct ninja {
     struct error bad_header;
     VEC(struct job)
     jobs;
+    VEC(const struct job *)
+    ends;         /* those that take time, by when they end */
+    size_t ended; /* of them, whose workers are idle again */
     VEC(struct worker)
-    workers;
+    idle; /* the one that became free last at the end; of several that did, the first */
+    uint32_t n_workers;
 };
 
 static bool each_field(struct slice *line, struct slice *field)
@@ -133,47 +138,81 @@ static int by_start(const void *a, const void *b)
     return x->order < y->order ? -1 : 1;
 }
 
-/* Of the workers that are free at `start`, the one that became free last; a new one when none is. */
-static struct worker *worker_for(struct ninja *n, int64_t start)
+static int by_end(const void *a, const void *b)
 {
-    struct worker *best = NULL;
-    for (size_t i = 0; i < n->workers.n; i++) {
-        struct worker *w = &n->workers.p[i];
-        if (w->free_at <= start && (!best || w->free_at > best->free_at))
-            best = w;
-    }
-    if (best)
-        return best;
+    const struct job *const *x = a, *const *y = b;
+    return (x[0]->end > y[0]->end) - (x[0]->end < y[0]->end);
+}
+
+static int by_freedom(const void *a, const void *b)
+{
+    const struct worker *x = a, *y = b;
+    if (x->free_at != y->free_at)
+        return x->free_at < y->free_at ? -1 : 1;
+    return x->number > y->number ? -1 : 1;
+}
+
+static bool sort_jobs(struct ninja *n)
+{
+    if (n->jobs.n)
+        qsort(n->jobs.p, n->jobs.n, sizeof *n->jobs.p, by_start);
+    for (size_t i = 0; i < n->jobs.n; i++)
+        if (n->jobs.p[i].end > n->jobs.p[i].start && !vec_push(&n->ends, &n->jobs.p[i]))
+            return false;
+    if (n->ends.n)
+        qsort(n->ends.p, n->ends.n, sizeof *n->ends.p, by_end);
+    return true;
+}
+
+/* Those whose jobs have ended by `start` are idle. */
+static bool release_workers(struct ninja *n, int64_t start)
+{
+    size_t before = n->idle.n;
+    for (; n->ended < n->ends.n && n->ends.p[n->ended]->end <= start; n->ended++)
+        if (!vec_push(&n->idle, n->ends.p[n->ended]->worker))
+            return false;
+    if (n->idle.n > before)
+        qsort(n->idle.p + before, n->idle.n - before, sizeof *n->idle.p, by_freedom);
+    return true;
+}
+
+static struct worker add_worker(struct ninja *n)
+{
     struct process_tracker *p = n->m->processes;
-    uint32_t utid = process_tracker_update_thread(p, (int64_t)n->workers.n + 1, BUILD_PID);
+    uint32_t utid = process_tracker_update_thread(p, (int64_t)++n->n_workers, BUILD_PID);
     process_tracker_thread_name(p, utid, import_str(n->im, "Worker"), THREAD_NAME_OTHER);
-    best = vec_add(&n->workers);
-    if (best)
-        best->track = track_intern_int(n->im->tracks, n->m->id, "thread_execution", TRACK_SLICE, "utid", utid, 0);
-    return best;
+    return (struct worker){
+        .number = n->n_workers,
+        .track = track_intern_int(n->im->tracks, n->m->id, "thread_execution", TRACK_SLICE, "utid", utid, 0)};
+}
+
+/* Of the workers that are idle, the one that became free last; a new one when none is. */
+static bool give_worker(struct ninja *n, struct job *job)
+{
+    if (!release_workers(n, job->start))
+        return false;
+    job->worker = n->idle.n ? n->idle.p[--n->idle.n] : add_worker(n);
+    job->worker.free_at = job->end;
+    return job->end > job->start || vec_push(&n->idle, job->worker);
 }
 
 static int end_file(void *self, struct error *err)
 {
     struct ninja *n = self;
-    if (n->jobs.n)
-        qsort(n->jobs.p, n->jobs.n, sizeof *n->jobs.p, by_start);
+    bool ok = sort_jobs(n);
     uint32_t upid = process_tracker_process(n->m->processes, BUILD_PID);
     process_tracker_process_name(n->m->processes, upid, import_str(n->im, "Build"), PROCESS_NAME_OTHER);
-    for (size_t i = 0; i < n->jobs.n; i++) {
-        const struct job *job = &n->jobs.p[i];
+    for (size_t i = 0; ok && i < n->jobs.n; i++) {
+        struct job *job = &n->jobs.p[i];
         if (job->end < job->start) {
             import_log(n->m, STAT_slice_negative_duration, job->start * NS_PER_MS, -1, ARGSET_NONE);
             continue;
         }
-        struct worker *w = worker_for(n, job->start);
-        if (!w)
-            return error_set(err, -MRD_ENOMEM, "out of memory");
-        w->free_at = job->end;
-        slice_scoped(n->im->slices, n->m->id, job->start * NS_PER_MS, w->track, 0, job->name,
+        ok = give_worker(n, job);
+        slice_scoped(n->im->slices, n->m->id, job->start * NS_PER_MS, job->worker.track, 0, job->name,
                      (job->end - job->start) * NS_PER_MS, ARGSET_NONE);
     }
-    return 0;
+    return ok ? 0 : error_set(err, -MRD_ENOMEM, "out of memory");
 }
 
 static void close_file(void *self)
@@ -181,7 +220,8 @@ static void close_file(void *self)
     struct ninja *n = self;
     line_reader_free(&n->lines);
     vec_free(&n->jobs);
-    vec_free(&n->workers);
+    vec_free(&n->ends);
+    vec_free(&n->idle);
     mem_free(n);
 }
 

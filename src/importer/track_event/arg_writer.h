@@ -5,7 +5,7 @@
 #include "base/u64map.h"
 #include "storage/args.h"
 
-enum { ARG_KEY_MAX = 1024, ARG_MAX_DEPTH = 64 };
+enum { ARG_MAX_DEPTH = 64 };
 
 struct arg_writer {
     struct args *args;
