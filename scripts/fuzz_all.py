@@ -158,7 +158,7 @@ class Campaign:
             self.minimise(target, corpus, seeds)
         seconds = int(min(SLICE_S, max(1, self.wanted(target) - self.cpu[target])))
         command = [self.programs[target], f"-max_total_time={seconds}", "-max_len=4096", "-timeout=60", "-rss_limit_mb=3000",
-                   "-print_final_stats=1", f"-dict={self.build}/words.dict", f"-artifact_prefix={findings}/{target}-", corpus,
+                   "-close_fd_mask=3", "-print_final_stats=1", f"-dict={self.build}/words.dict", f"-artifact_prefix={findings}/{target}-", corpus,
                    seeds]
         with open(log, "ab") as out:
             at = out.tell()
