@@ -282,6 +282,41 @@ START_TEST(an_interrupted_sort_leaves_rows)
 }
 END_TEST
 
+/* What the ends of a column rule out, and nothing else: words outside of them, and all where every row is NULL. */
+START_TEST(tests_outside_of_a_column_are_known)
+{
+    struct storage st;
+    struct table *t = &st.t[T_thread_state];
+    ck_assert_int_eq(storage_init(&st), 0);
+    strid runs = strpool_intern_str(&st.strings, "R"), sleeps = strpool_intern_str(&st.strings, "S");
+    for (int64_t i = 0; i < 10; i++)
+        thread_state_insert(&st, &(struct thread_state_row){
+                                     .ts = 100 + i, .dur = i, .state = i % 2 ? runs : sleeps, .waker_utid = COL_NULL});
+    strid late = strpool_intern_str(&st.strings, "D");
+    const struct {
+        int16_t column;
+        int64_t lo, hi;
+        bool outside;
+    } ranges[] = {
+        {thread_state_c_state, late, late, true},        {thread_state_c_state, sleeps, sleeps, false},
+        {thread_state_c_ts, 110, INT64_MAX, true},       {thread_state_c_ts, INT64_MIN + 1, 99, true},
+        {thread_state_c_ts, 109, INT64_MAX, false},      {thread_state_c_ts, INT64_MIN + 1, 100, false},
+        {thread_state_c_waker_utid, 0, INT64_MAX, true}, {VTAB_ROW, 500, 600, false},
+    };
+    for (int final = 0; final < 2; final++) {
+        for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+            struct test test = {.kind = TEST_RANGE, .column = ranges[i].column, .lo = ranges[i].lo, .hi = ranges[i].hi};
+            test.type = test.column == VTAB_ROW ? COL_U32 : t->columns[test.column].type;
+            ck_assert_msg(test_is_outside(&test, t) == (final && ranges[i].outside), "case %zu, final %d", i, final);
+            test.kind = TEST_NE;
+            ck_assert(!test_is_outside(&test, t));
+        }
+        table_finalize(t);
+    }
+    storage_free(&st);
+}
+END_TEST
+
 Suite *sql_vtab_suite(void);
 Suite *sql_vtab_suite(void)
 {
@@ -289,6 +324,7 @@ Suite *sql_vtab_suite(void)
     TCase *t = tcase_create("differential");
     tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, random_queries_answer_as_plain_tables, 0, LOOPS);
+    tcase_add_test(t, tests_outside_of_a_column_are_known);
     tcase_add_test(t, an_interrupted_sort_leaves_rows);
     tcase_add_loop_test(t, chosen_queries_answer_as_plain_tables, 0, (int)(sizeof cases / sizeof *cases));
     suite_add_tcase(s, t);

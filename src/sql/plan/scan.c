@@ -129,6 +129,10 @@ static bool narrow(struct scan *s, const struct table *t, const struct test *tes
     if (test->kind != TEST_RANGE)
         return false;
     int64_t lo = test->lo, hi = test->hi;
+    if (test_is_outside(test, t)) {
+        s->hi = s->lo;
+        return true;
+    }
     if (test->column != VTAB_ROW) {
         const struct column *c = &t->columns[test->column];
         if (!c->sorted || test->type == COL_STR)

@@ -199,6 +199,10 @@ static bool narrow(const struct table *t, const struct test *test, struct span *
     if (test->kind != TEST_RANGE)
         return false;
     int64_t lo, hi;
+    if (test_is_outside(test, t)) {
+        s->hi = s->lo;
+        return true;
+    }
     if (test->column == VTAB_ROW) {
         lo = test->lo < 0 ? 0 : test->lo;
         hi = test->hi >= t->n_rows ? (int64_t)t->n_rows : test->hi + 1;

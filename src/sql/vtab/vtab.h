@@ -148,6 +148,16 @@ void test_make_set(struct test *out, int64_t *words, uint32_t n);
 /* Sorts words, ascending, each once; how many are left. */
 uint32_t words_sort(int64_t *words, uint32_t n);
 
+/* Whether the column's least and greatest word tell that no row passes. Those of text are told apart by their ids: a
+ * text that came later than the trace's is in no row of it. */
+static inline bool test_is_outside(const struct test *test, const struct table *t)
+{
+    if (test->kind != TEST_RANGE || test->column < 0 || test->type == COL_F64 || !t->final)
+        return false;
+    const struct column *c = &t->columns[test->column];
+    return test->lo > c->max || test->hi < c->min;
+}
+
 /* Does a word of the column pass? */
 bool test_word(struct test *t, int64_t word);
 
