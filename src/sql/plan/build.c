@@ -32,7 +32,7 @@ void plan_free(void *plan)
 
 /* ---- clauses ---- */
 
-bool plan_add_item(struct reader *r, struct plan_expr *x, const char *name, size_t len)
+static bool add_item(struct reader *r, struct plan_expr *x, const char *name, size_t len)
 {
     struct query_plan *p = r->plan;
     if (!x || p->n_items == PLAN_MAX_ITEMS)
@@ -41,6 +41,18 @@ bool plan_add_item(struct reader *r, struct plan_expr *x, const char *name, size
     *i = (struct plan_item){x, arena_strndup(&p->arena, name, len)};
     p->n_items++;
     return i->name != NULL;
+}
+
+/* Items become columns of a table, whose readers know no mixed numbers. */
+bool plan_add_item(struct reader *r, struct plan_expr *x, const char *name, size_t len)
+{
+    return x && !x->mixed && add_item(r, x, name, len);
+}
+
+/* Are the items those of the answer, row by row, and no columns of a table? */
+static bool answers_by_row(const struct reader *r, const struct sql_select *s)
+{
+    return r->whole && r->depth == 1 && !r->loop_arm && !s->distinct;
 }
 
 static bool add_star(struct reader *r, const struct sql_item *item)
@@ -63,12 +75,10 @@ static bool add_star(struct reader *r, const struct sql_item *item)
 static struct plan_expr *read_item(struct reader *r, const struct sql_select *s, const struct sql_expr *x)
 {
     enum collation c = collate_take(&x);
-    if (c != COLLATE_NONE && (c == COLLATE_UNKNOWN || !r->whole || r->depth != 1 || r->loop_arm || s->distinct))
+    if (c != COLLATE_NONE && (c == COLLATE_UNKNOWN || !answers_by_row(r, s)))
         return NULL;
     struct plan_expr *json = read_json_item(r, x);
-    bool rows_only =
-        r->whole && !r->always && r->depth == 1 && !r->loop_arm && !s->distinct; /* no columns of a table */
-    return json ? json : rows_only ? read_mixed(r, x) : read_expr(r, x);
+    return json ? json : answers_by_row(r, s) && !r->always ? read_mixed(r, x) : read_expr(r, x);
 }
 
 static bool read_items(struct reader *r, const struct sql_select *s)
@@ -88,7 +98,7 @@ static bool read_items(struct reader *r, const struct sql_select *s)
         }
         if (!len)
             name = sql_tree_text(r->tree, r->planner->arena, i->at, &len);
-        if (!name || !plan_add_item(r, read_item(r, s, i->expr), name, len))
+        if (!name || !add_item(r, read_item(r, s, i->expr), name, len))
             return false;
     }
     return true;

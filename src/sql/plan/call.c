@@ -265,7 +265,7 @@ static bool round_key(double x, double scale, int64_t *key)
         return false;
     double below = floor(scaled), part = scaled - below;
     key[0] = (int64_t)below + (part > 0.5);
-    key[1] = signbit(x) ? 1 : 2;
+    key[1] = x < 0 ? 1 : 2; /* of those that become 0 it tells the sign; -0.0 becomes what 0.0 does */
     return part < 0.49 || part > 0.51;
 }
 

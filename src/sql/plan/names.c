@@ -251,30 +251,36 @@ static bool fits(const struct plan_expr *x, int *budget)
     return true;
 }
 
+/* A column of the inner query as the outer one reads it: of a left join that found nothing it is NULL, whatever it is
+ * made of. NULL: it is not understood. */
+static struct plan_expr *handed_on(struct reader *outer, struct plan_expr *x, bool left)
+{
+    int budget = MAX_UNFOLDED;
+    if (!x || !fits(x, &budget) || (left && x->mixed))
+        return NULL;
+    if (!left || x->op == X_COLUMN)
+        return x;
+    struct plan_expr *wrapped = plan_expr_new(outer->plan, X_NULL_ROW, (enum plan_type)x->type, 1);
+    if (wrapped) {
+        wrapped->args[0] = x;
+        wrapped->source = (uint8_t)(outer->plan->n_sources - 1);
+        wrapped->sources = x->sources | 1u << wrapped->source;
+    }
+    return wrapped;
+}
+
 /* Columns of the inner query become those of an entry of the outer scope. What is not understood has no expression: it
  * matters to those who ask for it only. */
 static bool hand_on_columns(struct reader *outer, struct reader *inner, struct sql_name alias, bool left)
 {
-    uint32_t n = inner->core->n_items, source = outer->plan->n_sources - 1;
+    uint32_t n = inner->core->n_items;
     for (uint32_t i = 0; i < inner->scope->n_entries; i++)
         n += inner->scope->entries[i].n_columns;
     struct scope_entry *e = add_entry(outer, alias, n);
     for (const struct sql_item *i = inner->core->items; e && i; i = i->next) {
         if (!i->star) {
             struct plan_expr *x = left ? read_expr(inner, i->expr) : read_mixed(inner, i->expr);
-            int budget = MAX_UNFOLDED;
-            if (x && !fits(x, &budget))
-                x = NULL;
-            if (x && left && x->op != X_COLUMN) {
-                struct plan_expr *wrapped = plan_expr_new(outer->plan, X_NULL_ROW, (enum plan_type)x->type, 1);
-                if (!wrapped)
-                    return false;
-                wrapped->args[0] = x;
-                wrapped->source = (uint8_t)source;
-                wrapped->sources = x->sources | 1u << source;
-                x = wrapped;
-            }
-            if (!add_column(outer, e, item_name(inner, i), x))
+            if (!add_column(outer, e, item_name(inner, i), handed_on(outer, x, left)))
                 return false;
             continue;
         }
@@ -284,7 +290,7 @@ static bool hand_on_columns(struct reader *outer, struct reader *inner, struct s
                 continue;
             for (uint32_t c = 0; c < from->n_columns; c++)
                 if (!from->columns[c].hidden && (i->table.len || !from->columns[c].joined) &&
-                    !add_column(outer, e, from->columns[c].name, from->columns[c].expr))
+                    !add_column(outer, e, from->columns[c].name, handed_on(outer, from->columns[c].expr, left)))
                     return false;
         }
     }
@@ -495,7 +501,8 @@ static bool read_using(struct reader *r, const struct sql_from *f, struct plan_e
             left = find_in(&r->scope->entries[i], x->name, false);
         for (uint32_t i = 0; i < right->n_columns && !own; i++)
             own = matches(&right->columns[i], x->name) ? &right->columns[i] : NULL;
-        if (!left || !own || !left->expr || !own->expr || !add_equality(r, left->expr, own->expr, terms, n))
+        if (!left || !own || !left->expr || !own->expr || left->expr->mixed || own->expr->mixed ||
+            !add_equality(r, left->expr, own->expr, terms, n))
             return false;
         own->joined = true;
     }

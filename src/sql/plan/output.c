@@ -298,7 +298,7 @@ int plan_output_open(struct engine *e, sqlite3_stmt *stmt, struct plan_output **
 
 static bool is_whole(const struct plan_output *o, int column)
 {
-    return o->kinds[column] == COL_F64 && mixed_is_whole(o->words[column][o->at]);
+    return o->plan->items[column].expr->mixed && mixed_is_whole(o->words[column][o->at]);
 }
 
 static enum col_type kind_of(const struct plan_output *o, int column)

@@ -86,9 +86,21 @@ static bool order_of_loops(struct reader *r)
     return loops_order(r->loops, r->plan->n_sources == 1 ? 0 : loops_parent(r), r->plan);
 }
 
-/* Does the order leave nothing open? SQLite sorts equal rows away in orders of its own. */
+static bool is_item(const struct query_plan *p, const struct plan_expr *x)
+{
+    for (uint32_t i = 0; i < p->n_items; i++)
+        if (plan_expr_equal(p->items[i].expr, x))
+            return true;
+    return false;
+}
+
+/* Does the order leave nothing open? SQLite sorts equal rows away in orders of its own; which of them stays shows where
+ * they are ordered by what is not an item. */
 static bool orders_all(const struct query_plan *p)
 {
+    for (uint32_t k = 0; k < p->n_orders; k++)
+        if (!is_item(p, p->orders[k]))
+            return false;
     for (uint32_t i = 0; i < p->n_items; i++) {
         bool ordered = p->items[i].expr->op == X_CONST;
         for (uint32_t k = 0; k < p->n_orders; k++)
@@ -226,13 +238,9 @@ void plan_settle_distinct(const struct reader *r)
                 return;
         p->keys[i] = p->items[i].expr;
     }
-    for (uint32_t k = 0; k < p->n_orders; k++) {
-        bool listed = false;
-        for (uint32_t i = 0; i < p->n_items; i++)
-            listed |= plan_expr_equal(p->orders[k], p->items[i].expr);
-        if (!listed)
+    for (uint32_t k = 0; k < p->n_orders; k++)
+        if (!is_item(p, p->orders[k]))
             return;
-    }
     if (!open && !(p->n_orders && orders_all(p)) && (p->n_orders || p->limit >= 0 || !settle_as_found(r)))
         return;
     p->n_keys = p->n_items;

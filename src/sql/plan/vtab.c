@@ -197,7 +197,7 @@ static int x_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
     }
     enum col_type type = (enum col_type)c->answer.table->columns[item].type;
     int64_t word = c->words[item][c->at % AHEAD];
-    if (type == COL_F64 && mixed_is_whole(word))
+    if (c->plan->items[item].expr->mixed && mixed_is_whole(word))
         sqlite3_result_int(ctx, mixed_integer(word));
     else
         planner_result(c->e, ctx, type, word);
