@@ -59,7 +59,6 @@ bool table_grow(struct table *t)
         ok = grow_tails(t);
     if (!ok)
         t->failed = true;
-    t->final = false;
     return ok;
 }
 

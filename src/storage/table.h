@@ -53,6 +53,7 @@ bool table_grow(struct table *t);
 static inline bool table_room(struct table *t)
 {
     uint32_t at = t->n_rows & COL_CHUNK_MASK;
+    t->final = false;
     return __builtin_expect(at != 0 && at < t->tail_cap, 1) || table_grow(t);
 }
 

@@ -37,7 +37,8 @@ static inline void kept_limit_ms(int ms)
  * to a thousand times, four fifths of the time of such a target. At the end it is searched all the same. */
 static inline void kept_begin(int *argc, char ***argv)
 {
-    char **longer = calloc((size_t)*argc + 2, sizeof *longer); /* lasts as long as the program */
+    static char **longer; /* lasts as long as the program */
+    longer = calloc((size_t)*argc + 2, sizeof *longer);
     if (!longer)
         exit(2);
     memcpy(longer, *argv, (size_t)*argc * sizeof *longer);

@@ -330,6 +330,26 @@ START_TEST(opening_storage_survives_failing_allocations)
 }
 END_TEST
 
+/* Rows that come after a summary are in the next one. */
+START_TEST(late_rows_are_summarised)
+{
+    struct storage st;
+    const struct table *t = &st.t[T_counter];
+    ck_assert_int_eq(storage_init(&st), 0);
+    for (int64_t ts = 10; ts > 7; ts--) {
+        counter_insert(&st, &(struct counter_row){.ts = ts, .track_id = 5 * ts, .value = 1});
+        ck_assert(!t->final);
+        storage_finalize(&st);
+        ck_assert(t->final);
+        ck_assert_int_eq(t->columns[counter_c_ts].min, ts);
+        ck_assert_int_eq(t->columns[counter_c_track_id].min, 5 * ts);
+        ck_assert_int_eq(t->columns[counter_c_track_id].max, 50);
+        ck_assert(t->columns[counter_c_ts].sorted == (ts == 10));
+    }
+    storage_free(&st);
+}
+END_TEST
+
 /* ---- chunks that settle ---- */
 
 enum { SETTLED_ROWS = 40 * COL_CHUNK_ROWS };
@@ -595,6 +615,7 @@ Suite *column_suite(void)
     tcase_add_test(t, blocks_that_are_decided_are_not_read);
     tcase_add_loop_test(t, codes_become_blocks, 0, COL_BLOCK_BITS_MAX + 1);
     tcase_add_test(t, bad_blocks_are_found);
+    tcase_add_test(t, late_rows_are_summarised);
     tcase_add_loop_test(t, settled_chunks_keep_their_values, 0, 2);
     tcase_add_test(t, spilled_columns_hold_the_same);
     tcase_add_test(t, failing_allocations_lose_no_memory_and_are_told);
