@@ -3,29 +3,8 @@ import base64
 import json
 import struct
 
+from pb import field, fixed, varint
 from trace_dat_writer import stored_zstd
-
-
-def varint(n):
-    n &= 2**64 - 1
-    out = b""
-    while n > 127:
-        out += bytes([n & 127 | 128])
-        n >>= 7
-    return out + bytes([n])
-
-
-def number(field, value):
-    return varint(field << 3) + varint(value)
-
-
-def fixed(field, value):
-    return varint(field << 3 | 1) + struct.pack("<Q", value)
-
-
-def part(field, data):
-    data = data.encode() if isinstance(data, str) else data
-    return varint(field << 3 | 2) + varint(len(data)) + data
 
 
 class Span:
@@ -84,35 +63,35 @@ def proto_value(v):
     if v is None:
         return b""
     if isinstance(v, bool):
-        return number(2, v)
+        return field(2, v)
     if isinstance(v, int):
-        return number(3, v)
+        return field(3, v)
     if isinstance(v, float):
         return varint(4 << 3 | 1) + struct.pack("<d", v)
     if isinstance(v, str):
-        return part(1, v)
+        return field(1, v)
     if isinstance(v, bytes):
-        return part(7, v)
-    return part(5, b"".join(part(1, proto_value(x)) for x in v)) if isinstance(v, list) else part(6, proto_attributes(1, v))
+        return field(7, v)
+    return field(5, b"".join(field(1, proto_value(x)) for x in v)) if isinstance(v, list) else field(6, proto_attributes(1, v))
 
 
-def proto_attributes(field, attributes):
-    return b"".join(part(field, part(1, k) + part(2, proto_value(v))) for k, v in attributes.items())
+def proto_attributes(number, attributes):
+    return b"".join(field(number, field(1, k) + field(2, proto_value(v))) for k, v in attributes.items())
 
 
 def proto_span(s):
-    out = part(1, s.trace) + part(2, s.ident) + (part(3, s.state) if s.state else b"") + (part(4, s.parent) if s.parent else b"") + part(5, s.name)
-    out += number(6, s.kind) + fixed(7, s.start) + fixed(8, s.end) + proto_attributes(9, s.attributes)
-    out += b"".join(part(11, fixed(1, t) + part(2, n) + proto_attributes(3, a)) for t, n, a in s.events)
-    out += b"".join(part(13, part(1, t) + part(2, i) + proto_attributes(4, a)) for t, i, a in s.links)
-    out += b"".join(number(field, n) for field, n in zip((10, 12, 14), s.dropped) if n)
+    out = field(1, s.trace) + field(2, s.ident) + (field(3, s.state) if s.state else b"") + (field(4, s.parent) if s.parent else b"") + field(5, s.name)
+    out += field(6, s.kind) + fixed(7, s.start) + fixed(8, s.end) + proto_attributes(9, s.attributes)
+    out += b"".join(field(11, fixed(1, t) + field(2, n) + proto_attributes(3, a)) for t, n, a in s.events)
+    out += b"".join(field(13, field(1, t) + field(2, i) + proto_attributes(4, a)) for t, i, a in s.links)
+    out += b"".join(field(number, n) for number, n in zip((10, 12, 14), s.dropped) if n)
     if s.status:
-        out += part(15, part(2, s.status[1]) + number(3, s.status[0]))
+        out += field(15, field(2, s.status[1]) + field(3, s.status[0]))
     return out + (varint(16 << 3 | 5) + struct.pack("<I", s.flags) if s.flags else b"")
 
 
 def proto_message(resource, spans, scope=("library", "1.0")):
-    return part(1, part(1, proto_attributes(1, resource)) + part(2, part(1, part(1, scope[0]) + part(2, scope[1])) + b"".join(part(2, proto_span(s)) for s in spans)))
+    return field(1, field(1, proto_attributes(1, resource)) + field(2, field(1, field(1, scope[0]) + field(2, scope[1])) + b"".join(field(2, proto_span(s)) for s in spans)))
 
 
 def big_endian(message):

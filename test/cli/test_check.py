@@ -9,23 +9,10 @@ import time
 import xml.etree.ElementTree
 
 import harness
+from pb import field
 
 OVERRUN = harness.DATA / "linux-kernel-overrun.pftrace"
 GOOD = harness.DATA / "linux-sched.pftrace"
-
-
-def varint(n):
-    out = b""
-    while n > 0x7F:
-        out, n = out + bytes([n & 0x7F | 0x80]), n >> 7
-    return out + bytes([n])
-
-
-def field(number, value):
-    """A field of a protobuf message: a number, or bytes."""
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
 
 
 def boundaries(trace):

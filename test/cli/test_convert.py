@@ -13,6 +13,7 @@ import xml.etree.ElementTree
 import zlib
 
 import harness
+from pb import field
 
 SCHED = harness.DATA / "linux-sched.pftrace"
 SYSCALLS = harness.DATA / "linux-syscalls.pftrace.gz"
@@ -22,21 +23,9 @@ SDK = harness.DATA / "sdk.pftrace"
 LINE = re.compile(r"^ *(.*)-(\d+) +\( *([\d-]+)\) \[(\d{3})\] ([d.][N.][hHs.]\.) (\d+)\.(\d{6}): (\w+):(?: (.*))?$")
 
 
-def varint(v):
-    out = bytearray()
-    while v > 127:
-        out.append(v & 127 | 128)
-        v >>= 7
-    return bytes(out) + bytes([v])
-
-
 def pb(*fields):
     """A message of (number, value) pairs."""
-    out = b""
-    for number, v in fields:
-        v = v.encode() if isinstance(v, str) else v
-        out += varint(number << 3) + varint(v) if isinstance(v, int) else varint(number << 3 | 2) + varint(len(v)) + v
-    return out
+    return b"".join(field(number, v) for number, v in fields)
 
 
 def fields(message):

@@ -4,6 +4,7 @@ import random
 import unittest
 
 import harness
+from pb import field
 
 IN = "ts >= {a} and ts < {b}"
 OVER = "ts < {b} and (dur < 0 or ts + dur > {a})"
@@ -239,15 +240,6 @@ class Cut(harness.Case):
 
     def test_track_events_of_one_process(self):
         """Two processes: tracks below each, one that is the default of its sequence, an old sequence of one thread, none at all."""
-        def varint(v):
-            return bytes([v & 127 | 128]) + varint(v >> 7) if v > 127 else bytes([v])
-
-        def field(number, value):
-            if isinstance(value, int):
-                return varint(number << 3) + varint(value)
-            value = value.encode() if isinstance(value, str) else value
-            return varint(number << 3 | 2) + varint(len(value)) + value
-
         def packet(sequence, *parts):
             return field(1, field(10, sequence) + b"".join(parts))
 

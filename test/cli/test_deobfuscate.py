@@ -3,22 +3,7 @@ import csv
 import io
 
 import harness
-
-
-def varint(v):
-    out = bytearray()
-    while True:
-        out.append(v & 127 | (128 if v > 127 else 0))
-        v >>= 7
-        if not v:
-            return bytes(out)
-
-
-def field(number, value):
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    value = value.encode() if isinstance(value, str) else value
-    return varint(number << 3 | 2) + varint(len(value)) + value
+from pb import field
 
 
 MAP = """# compiler: R8

@@ -5,7 +5,8 @@ import json
 import unittest
 
 import harness
-from otlp_writer import Span, big_endian, fixed, forms, json_message, number, part, proto_attributes, proto_message, proto_span, varint
+from otlp_writer import Span, big_endian, forms, json_message, proto_attributes, proto_message, proto_span
+from pb import field, fixed, varint
 
 A, B, C, D = (bytes([n] * 8) for n in (0xa1, 0xb2, 0xc3, 0xd4))
 OTHER = b"\x22" * 16
@@ -130,9 +131,9 @@ class OtlpRules(harness.Case):
 
     def test_fields_of_a_later_version(self):
         """Unknown ones are passed over; entries of any wire type."""
-        strange = number(99, 5) + part(98, b"\xff\xff") + fixed(97, 3) + varint(96 << 3 | 5) + b"1234"
-        inner = part(2, part(2, proto_span(Span(A)) + strange) + strange)
-        self.assertEqual(self.rows(big_endian(part(1, part(1, proto_attributes(1, RESOURCE) + strange) + part(1000, b"old") + inner + strange)), "SELECT span_id FROM otel_span"), [[A.hex()]])
+        strange = field(99, 5) + field(98, b"\xff\xff") + fixed(97, 3) + varint(96 << 3 | 5) + b"1234"
+        inner = field(2, field(2, proto_span(Span(A)) + strange) + strange)
+        self.assertEqual(self.rows(big_endian(field(1, field(1, proto_attributes(1, RESOURCE) + strange) + field(1000, b"old") + inner + strange)), "SELECT span_id FROM otel_span"), [[A.hex()]])
         message = json_message(RESOURCE, [Span(A)])
         message["resourceSpans"][0]["scopeSpans"][0]["spans"][0] |= {"later": {"a": [1, {"b": None}]}, "start_time_unix_nano": "7"}
         message["resourceSpans"][0] |= {"schemaUrl": "x", "later": []}
@@ -249,9 +250,9 @@ class OtlpRules(harness.Case):
     def test_absurd_sizes(self):
         """Lengths beyond the file, values in values without end: what is whole is there."""
         good = proto_message(RESOURCE, [Span(B)])
-        for bad in (varint(11) + varint(2**64 - 1), part(99, b"")[:1] + b"\xff" * 10, part(9, part(1, "k") + varint(2 << 3 | 2) + varint(2**63))):
-            span = part(1, b"\x11" * 16) + part(2, A) + fixed(7, 5) + fixed(8, 6) + bad
-            data = big_endian(good) + big_endian(part(1, part(1, proto_attributes(1, RESOURCE)) + part(2, part(2, span)))) + big_endian(proto_message(RESOURCE, [Span(C)]))
+        for bad in (varint(11) + varint(2**64 - 1), field(99, b"")[:1] + b"\xff" * 10, field(9, field(1, "k") + varint(2 << 3 | 2) + varint(2**63))):
+            span = field(1, b"\x11" * 16) + field(2, A) + fixed(7, 5) + fixed(8, 6) + bad
+            data = big_endian(good) + big_endian(field(1, field(1, proto_attributes(1, RESOURCE)) + field(2, field(2, span)))) + big_endian(proto_message(RESOURCE, [Span(C)]))
             self.assertLessEqual({B.hex(), C.hex()}, {r[0] for r in self.rows(data, "SELECT span_id FROM otel_span")})
         for form, wrap in (("lines", "[" * 3000), ("bare", None)):
             data = forms([(RESOURCE, [Span(A, attributes={"n": 1})])])[form]
@@ -259,11 +260,11 @@ class OtlpRules(harness.Case):
                 deep = '{"arrayValue": {"values": [' * 3000 + '{"intValue": "1"}' + "]}}" * 3000
                 data = data.replace(b'{"intValue": "1"}', deep.encode())
             else:
-                inner = number(3, 1)
+                inner = field(3, 1)
                 for _ in range(3000):
-                    inner = part(5, part(1, inner))
-                span = proto_span(Span(A)) + part(9, part(1, "deep") + part(2, inner))
-                data = part(1, part(1, proto_attributes(1, RESOURCE)) + part(2, part(2, span)))
+                    inner = field(5, field(1, inner))
+                span = proto_span(Span(A)) + field(9, field(1, "deep") + field(2, inner))
+                data = field(1, field(1, proto_attributes(1, RESOURCE)) + field(2, field(2, span)))
             self.run_shell("query", self.written(data), "SELECT display_value FROM slice JOIN args USING (arg_set_id)", code=None)
 
     def test_threads(self):

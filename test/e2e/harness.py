@@ -6,9 +6,13 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+from pb import field, varint as put_varint  # noqa: E402
 
 TRACEBOX = os.environ.get("TRACEBOX", "build/dev/tracebox")
 TP_SHELL = os.environ.get("TP_SHELL", "build/dev/tp_shell")
@@ -52,22 +56,6 @@ def fields(b):
 
 def first(b, number, default=None):
     return next((v for n, v in fields(b) if n == number), default)
-
-
-def put_varint(v):
-    out = b""
-    while v > 127:
-        out += bytes([v & 127 | 128])
-        v >>= 7
-    return out + bytes([v])
-
-
-def field(number, v):
-    if isinstance(v, int):
-        return put_varint(number << 3) + put_varint(v & (1 << 64) - 1)
-    if isinstance(v, str):
-        v = v.encode()
-    return put_varint(number << 3 | 2) + put_varint(len(v)) + v
 
 
 def canonical(b):

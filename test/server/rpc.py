@@ -7,7 +7,11 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import time
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+from pb import field, varint  # noqa: E402
 
 SHELL = os.environ.get("TP_SHELL", "build/release/tp_shell")
 DATA = pathlib.Path(os.environ.get("MERIDIAN_DATA", pathlib.Path(__file__).parent.parent / "data")).resolve()
@@ -20,24 +24,6 @@ METATRACE_ON, METATRACE_OFF, STATUS, RESET, PACKAGE, STATEMENT, EXPORT = 8, 9, 1
 
 
 # ---- protobuf ----
-
-def varint(n):
-    n &= (1 << 64) - 1
-    out = bytearray()
-    while n > 127:
-        out.append(n & 127 | 128)
-        n >>= 7
-    out.append(n)
-    return bytes(out)
-
-
-def field(number, value):
-    """One field: an int as varint; bytes or text with a length."""
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    value = value.encode() if isinstance(value, str) else value
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
 
 def read_varint(b, p):
     n = shift = 0
