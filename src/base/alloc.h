@@ -18,7 +18,7 @@ bool alloc_allowed(size_t size);
 
 /* From now on the kernel is asked for the pages of the heap's end some hundred at a time, before they are touched: that
  * costs less than a fault for each. For programs that are about to fill much memory; up to 512 KiB are taken that may
- * not be needed. Where the kernel cannot do it (before Linux 5.14) nothing changes. Call it before any thread starts. */
+ * not be needed. Where the kernel cannot do it (before Linux 5.14) nothing changes. Call it before threads start. */
 void alloc_populate_heap(void);
 
 /* As malloc/calloc/realloc/free. mem_realloc(p, 0) is not used. mem_free(NULL) is fine. */

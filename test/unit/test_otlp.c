@@ -4,9 +4,9 @@
 #include "wire/pb_writer.h"
 
 #include <check.h>
-#include <stdlib.h>
 #include <meridian/tp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct tp *tp;

@@ -39,11 +39,11 @@ void event_flows(struct event *e, uint32_t slice)
         return;
     static const struct {
         uint32_t field;
-        bool terminating;
-    } fields[] = {{TRACK_EVENT_FLOW_IDS_OLD, false},
-                  {TRACK_EVENT_FLOW_IDS, false},
-                  {TRACK_EVENT_TERMINATING_FLOW_IDS_OLD, true},
-                  {TRACK_EVENT_TERMINATING_FLOW_IDS, true}};
+        bool terminating, fixed64;
+    } fields[] = {{TRACK_EVENT_FLOW_IDS_OLD, false, false},
+                  {TRACK_EVENT_FLOW_IDS, false, true},
+                  {TRACK_EVENT_TERMINATING_FLOW_IDS_OLD, true, false},
+                  {TRACK_EVENT_TERMINATING_FLOW_IDS, true, true}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         struct pb_cursor c = pb_cursor(e->bytes);
         struct pb_field f;
@@ -54,8 +54,7 @@ void event_flows(struct event *e, uint32_t slice)
             uint64_t id = f.u;
             if (f.wire != PB_BYTES) {
                 one_flow(e, slice, id, fields[i].terminating);
-            } else if (fields[i].field == TRACK_EVENT_FLOW_IDS ||
-                       fields[i].field == TRACK_EVENT_TERMINATING_FLOW_IDS) { /* fixed64 */
+            } else if (fields[i].fixed64) {
                 for (; packed.end - packed.p >= 8; packed.p += 8) {
                     memcpy(&id, packed.p, 8);
                     one_flow(e, slice, id, fields[i].terminating);

@@ -32,6 +32,13 @@ struct plan_expr *read_as_real(struct reader *r, const struct sql_expr *x)
     return mixed_to_real(r, read_mixed(r, x));
 }
 
+struct plan_expr *mixed_constant(struct reader *r, const struct plan_expr *x)
+{
+    int64_t word;
+    bool fits = x->op == X_CONST && x->type == PLAN_INT && mixed_from_integer(x->word, &word);
+    return fits ? plan_const(r->plan, PLAN_REAL, word) : NULL;
+}
+
 bool mixed_unify(struct reader *r, struct plan_expr **values, uint32_t n, struct plan_expr *out)
 {
     bool has[PLAN_TEXT + 1] = {false}, mixed = false;
@@ -44,13 +51,8 @@ bool mixed_unify(struct reader *r, struct plan_expr **values, uint32_t n, struct
         return false;
     out->mixed = mixed;
     out->type = has[PLAN_TEXT] ? PLAN_TEXT : has[PLAN_REAL] ? PLAN_REAL : has[PLAN_INT] ? PLAN_INT : PLAN_NULL;
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t word;
-        if (!mixed || values[i]->type != PLAN_INT)
-            continue;
-        if (values[i]->op != X_CONST || !mixed_from_integer(values[i]->word, &word) ||
-            !(values[i] = plan_const(r->plan, PLAN_REAL, word)))
+    for (uint32_t i = 0; mixed && i < n; i++)
+        if (values[i]->type == PLAN_INT && !(values[i] = mixed_constant(r, values[i])))
             return false;
-    }
     return true;
 }

@@ -31,6 +31,8 @@ struct plan_expr *read_mixed(struct reader *r, const struct sql_expr *x);
 /* The same for those to whom an integer is as good as the real of its value. */
 struct plan_expr *read_as_real(struct reader *r, const struct sql_expr *x);
 struct plan_expr *mixed_to_real(struct reader *r, struct plan_expr *x);
+/* An integer constant as a word of a mixed number; NULL: it is none, or does not fit. */
+struct plan_expr *mixed_constant(struct reader *r, const struct plan_expr *x);
 /* Gives n values one type, NULLs aside, and marks `out` when that is a mixed number; false: they have none. */
 bool mixed_unify(struct reader *r, struct plan_expr **values, uint32_t n, struct plan_expr *out);
 

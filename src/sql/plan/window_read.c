@@ -192,12 +192,10 @@ static enum plan_type window_type(uint8_t kind, enum plan_type of)
 /* An integer that stands in for a real shows as one. */
 static struct plan_expr *fallback_of(struct reader *r, struct plan_expr *x, enum plan_type of)
 {
-    int64_t word;
-    if (x->type != PLAN_INT || of != PLAN_REAL || x->op != X_CONST || !mixed_from_integer(x->word, &word))
+    struct plan_expr *out = of == PLAN_REAL ? mixed_constant(r, x) : NULL;
+    if (!out)
         return x;
-    struct plan_expr *out = plan_const(r->plan, PLAN_REAL, word);
-    if (out)
-        out->mixed = true;
+    out->mixed = true;
     return out;
 }
 
