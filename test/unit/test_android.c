@@ -320,14 +320,14 @@ END_TEST
 START_TEST(bluetooth_and_atoms)
 {
     PACKET(10, "114{1:1 2:3 3:40 4:5 5:8}");
-    PACKET(20, "84{1{47{1:7 2'x' 3{}}} 1{100001{1:1}} 2:15}");
+    PACKET(20, "84{1{83{1:7 2'x' 3{}}} 1{100001{1:1}} 2:15}");
     trace_fixture_load(&f);
     ck_assert_uint_eq(ROWS(slice), 3);
     ck_assert_str_eq(TEXT(slice, name, 0), "BluetoothTraceEvent");
     ck_assert_int_eq(GET(slice, dur, 0), 5);
     ck_assert_str_eq(ARGS(slice, arg_set_id, 0), "TracePacketType=HCI_CMD Count=3 Length=40 Op Code=8");
     ck_assert_int_eq(GET(slice, ts, 1), 15);
-    ck_assert_str_eq(TEXT(slice, name, 1), "atom_47");
+    ck_assert_str_eq(TEXT(slice, name, 1), "atom_83");
     ck_assert_str_eq(ARGS(slice, arg_set_id, 1), "field_1=7 field_2=eA== field_3=");
     ck_assert_str_eq(TEXT(slice, name, 2), "atom_100001");
     ck_assert_int_eq(STAT(atom_unknown), 1);

@@ -52,6 +52,13 @@ static const struct rule rules[] = {
      "perfetto_table_info('__intrinsic_process')) WHERE nullable <> 0 AND name IN ('size', 'effective_size', "
      "'arg_set_id', 'pid')",
      "__intrinsic_memory_snapshot_node,arg_set_id;__intrinsic_process,arg_set_id"},
+    {"columns of stats; an id that is a row of another table", "",
+     "SELECT group_concat(name || ' ' || col_type || ' ' || nullable, '; ') FROM "
+     "perfetto_table_info('__intrinsic_stats') "
+     "UNION ALL SELECT group_concat(name || ' ' || col_type || ' ' || sorted, '; ') FROM "
+     "(SELECT * FROM perfetto_table_info('__intrinsic_android_network_packets') LIMIT 2)",
+     "id id 0; name string 0; key int64 0; idx int64 4; severity string 0; source string 0; value int64 0; description "
+     "string 0; machine_id uint32 4; trace_id uint32 4; _auto_id id 0;id uint32 2; iface string 3"},
     {"what a processor can do comes behind what it is",
      "1{8:10 10:1 13:1 67{1{1'A' 5:3 4{1:65 2:8}} 1{5:4} 1{1''} 1{5:2}}}",
      "SELECT cpu, processor, (SELECT group_concat(key || '=' || display_value || ':' || value_type) FROM args AS a "
@@ -184,7 +191,30 @@ static const struct rule rules[] = {
     {"a clone whose beginning is not known", CLOCKS "1{8:30 10:1 69{11:2}}",
      "INCLUDE PERFETTO MODULE traced.stats; SELECT count() FROM traced_clone_flush_latency", "0"},
     {"atoms of statsd", CLOCKS "1{8:7 10:1 84{1{29{1:2}} 2:77 1{100001{1:5}}}}",
-     "SELECT ts, name, " ARGS_OF("s", "arg_set_id") " FROM slice AS s", "7,atom_100001,field_1=5;77,atom_29,field_1=2"},
+     "SELECT ts, name, " ARGS_OF("s", "arg_set_id") " FROM slice AS s",
+     "7,atom_100001,field_1=5;77,screen_state_changed,screen_state_changed.state=DISPLAY_STATE_ON"},
+    {"atoms of statsd: parts in lists, numbers below 0, fields that are not known, atoms known by name alone",
+     CLOCKS "1{8:7 10:1 84{1{8{1{1:10001 2't'} 1{1:5} 2'job' 3:1 4:-1 6:9 7:1 999:1}} 2:8 1{48{1:5}} 2:9 1{99999{1:5}} "
+            "2:10}}",
+     "SELECT name, " ARGS_OF("s", "arg_set_id") " FROM slice AS s UNION ALL SELECT name, value FROM stats WHERE name = "
+                                                "'atom_unknown'",
+     "scheduled_job_state_changed,scheduled_job_state_changed.attribution_node[0].uid=10001,scheduled_job_state_"
+     "changed."
+     "attribution_node[0].tag=t,scheduled_job_state_changed.attribution_node[1].uid=5,scheduled_job_state_changed.job_"
+     "name=job,scheduled_job_state_changed.state=STARTED,scheduled_job_state_changed.internal_stop_reason=INTERNAL_"
+     "STOP_"
+     "REASON_UNKNOWN,scheduled_job_state_changed.job_id=9,scheduled_job_state_changed.has_charging_constraint=true;app_"
+     "start_occurred,field_1=5;atom_99999,field_1=5;atom_unknown,1"},
+    {"runs of jobs, by the atoms of statsd",
+     CLOCKS
+     "1{8:7 10:1 84{1{8{1{1:10001} 2'a.b/.C' 3:1 6:9 5:1}} 2:100 1{8{1{1:10001} 2'a.b/.C' 3:0 6:9 4:10}} 2:150}}",
+     "INCLUDE PERFETTO MODULE android.job_scheduler_states; SELECT ts, dur, job_name, uid, job_id, package_name, "
+     "standby_bucket, internal_stop_reason FROM android_job_scheduler_states",
+     "100,50,a.b/.C,10001,9,a.b,WORKING_SET,INTERNAL_STOP_REASON_SUCCESSFUL_FINISH"},
+    {"windows of the desktop mode, by the atoms of statsd",
+     CLOCKS "1{8:7 10:1 84{1{819{1:1 2:3 3:10}} 2:100 1{819{1:2 2:3 3:10}} 2:150}}",
+     "INCLUDE PERFETTO MODULE android.desktop_mode; SELECT ts, dur, instance_id, uid FROM android_desktop_mode_windows",
+     "100,50,3,10"},
     {"the hypervisor's work is on the cpus' tracks",
      PROCESSES "1{10:2 13:1 1{1:3 2{1:620 2:0 476{}} 2{1:630 2:0 477{}}}}", SLICES_OF_TRACKS,
      "pkvm_hypervisor,pkVM Hypervisor CPU 3,cpu=3,620,10,hyp,-"},

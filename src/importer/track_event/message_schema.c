@@ -76,6 +76,9 @@ static const struct builtin in_track_events[] = {
 static const struct builtin of_winscope[] = {
 #include "importer/track_event/winscope_messages.def"
 };
+static const struct builtin of_statsd[] = {
+#include "importer/track_event/statsd_messages.def"
+};
 #undef M
 #undef F
 #undef E
@@ -86,14 +89,24 @@ static strid in_package(struct schema *s, const char *name)
     return strpool_printf(s->strings, "%s%s", package, name);
 }
 
-/* What a row of `in_track_events` or `of_winscope` starts, as a word of `unread`. */
+#define SET(rows)                                                                                                      \
+    {                                                                                                                  \
+        rows, sizeof(rows) / sizeof *(rows)                                                                            \
+    }
+static const struct {
+    const struct builtin *rows;
+    size_t n;
+} sets[] = {[SCHEMA_TRACK_EVENT] = SET(in_track_events),
+            [SCHEMA_WINSCOPE] = SET(of_winscope),
+            [SCHEMA_STATSD] = SET(of_statsd)};
+#undef SET
+
+/* What a row of a set starts, as a word of `unread`. */
 static const struct builtin *builtin_at(uint64_t word, const struct builtin **end)
 {
-    bool winscope = word & SCHEMA_WINSCOPE;
-    const struct builtin *rows = winscope ? of_winscope : in_track_events;
-    *end =
-        rows + (winscope ? sizeof of_winscope / sizeof *of_winscope : sizeof in_track_events / sizeof *in_track_events);
-    return rows + (word >> 32);
+    uint32_t set = (uint32_t)word;
+    *end = sets[set].rows + sets[set].n;
+    return sets[set].rows + (word >> 32);
 }
 
 /* Few traces use more than some of the built-in messages and enums: each is read when it is first asked for. */
@@ -128,14 +141,15 @@ static void reserve(struct schema *s)
         s->failed = true;
 }
 
-static void note_builtins(struct schema *s, enum schema_set set, const struct builtin *rows, size_t n)
+static void note_builtins(struct schema *s, enum schema_set set)
 {
-    for (size_t i = 0; i < n; i++) {
+    const struct builtin *rows = sets[set].rows;
+    for (size_t i = 0; i < sets[set].n; i++) {
         s->n_unread += rows[i].row == ROW_FIELD;
         if (rows[i].row != ROW_MESSAGE && rows[i].row != ROW_ENUM)
             continue;
         strid scope = in_package(s, rows[i].name);
-        read_builtin(s, scope); /* of the other set */
+        read_builtin(s, scope); /* of another set */
         s->failed |= !u64map_set(&s->unread, scope, (uint64_t)i << 32 | set);
         if (rows[i].row == ROW_MESSAGE && !u64map_get(&s->messages, scope))
             s->failed |= !u64map_set(&s->messages, scope, 1);
@@ -148,10 +162,7 @@ bool schema_load(struct schema *s, enum schema_set set)
     if (s->loaded & set)
         return true;
     s->loaded |= set;
-    if (set == SCHEMA_TRACK_EVENT)
-        note_builtins(s, set, in_track_events, sizeof in_track_events / sizeof *in_track_events);
-    else
-        note_builtins(s, set, of_winscope, sizeof of_winscope / sizeof *of_winscope);
+    note_builtins(s, set);
     return !s->failed && !s->strings->failed;
 }
 

@@ -42,6 +42,7 @@ struct schema;
 enum schema_set {
     SCHEMA_TRACK_EVENT = 1, /* what is inside TrackEvent, with the extensions of Chrome, Android and GPUs */
     SCHEMA_WINSCOPE = 2,    /* Android's windows, layers, input and views */
+    SCHEMA_STATSD = 4,      /* atoms of Android's statsd: the fields of statsd.Atom */
 };
 
 /* An empty one. NULL when out of memory. */

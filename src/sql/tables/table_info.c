@@ -105,6 +105,13 @@ static int append_info(const struct asked *a, const char *column, const struct t
     return table_append(a->out, words) == UINT32_MAX ? -MRD_ENOMEM : 0;
 }
 
+/* The stats are a table that is made for each query; its columns are declared as those of others. */
+static const struct table_def *declaration(const struct table *t, const char *name)
+{
+    const struct table_def *stats = &table_defs[T_stats];
+    return t ? t->def : name && strcmp(name, stats->name) == 0 ? stats : NULL;
+}
+
 static int table_info(struct engine *e, sqlite3_value **args, struct table *out, struct error *err)
 {
     static const struct told row_number = {"id", NEVER_NULL, ORDER_ID};
@@ -112,13 +119,15 @@ static int table_info(struct engine *e, sqlite3_value **args, struct table *out,
         return 0;
     const char *name = (const char *)sqlite3_value_text(args[0]);
     const struct table *t = name ? engine_find_table(e, name) : NULL;
-    if (!t)
+    const struct table_def *d = declaration(t, name);
+    if (!d)
         return error_set(err, -MRD_ESQL, "Perfetto table '%s' not found.", name ? name : "");
     struct asked a = {&engine_storage(e)->strings, name, out};
     bool by_sql = engine_find_runtime(e, name) != NULL;
-    int rc = by_sql ? 0 : append_info(&a, "id", &row_number);
-    for (uint32_t i = 0; i < t->def->n_columns && rc == 0; i++) {
-        const struct column_def *c = &t->def->columns[i];
+    bool has_id = by_sql || strcmp(d->columns[0].name, "id") == 0; /* of a row elsewhere */
+    int rc = has_id ? 0 : append_info(&a, "id", &row_number);
+    for (uint32_t i = 0; i < d->n_columns && rc == 0; i++) {
+        const struct column_def *c = &d->columns[i];
         struct told told = declared_column(c);
         if (by_sql)
             rc = found_column(e, t, i, &told);
