@@ -151,6 +151,9 @@ void *engine_dialect_ctx(struct engine *e);
 /* sqlite3_prepare_v3 of one statement of plain SQLite text. *tail (may be NULL): bytes used. A failure fills err with
  * SQLite's message and engine_error_offset(). *stmt is NULL for blank text. */
 int engine_prepare(struct engine *e, struct slice sql, sqlite3_stmt **stmt, size_t *tail, struct error *err);
+/* sqlite3_prepare_v3 of a text (`len` -1: up to its NUL), which the virtual tables of the statement get to know.
+ * Whatever may read tables or views of others is prepared by it. */
+int engine_compile(struct engine *e, const char *text, int len, unsigned flags, sqlite3_stmt **stmt, const char **tail);
 /* Byte offset in the text of the last engine_prepare() that failed, or -1. */
 int engine_error_offset(const struct engine *e);
 

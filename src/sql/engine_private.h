@@ -41,6 +41,11 @@ struct engine_batches {
                 void *to);
 };
 
+struct engine_compiled { /* the statement that SQLite is preparing */
+    struct slice text;   /* p NULL: it is not known */
+    bool outer, looked;  /* has it an outer join? Told once it has been looked at */
+};
+
 struct engine {
     sqlite3 *db;
     struct storage *storage;
@@ -73,8 +78,10 @@ struct engine {
     struct extract_cache *extract; /* functions/storage.c */
     struct query_log *queries;     /* tables/query_log.c; NULL before the first */
     struct schema *schema;         /* planner/schema.c */
-    unsigned functions_made;       /* of those the planner knows: made anew by a statement */
-    uint64_t n_functions_made;     /* all that statements made, or made anew */
+    struct outer_names *outer;     /* planner/outer.c */
+    struct engine_compiled compiled;
+    unsigned functions_made;   /* of those the planner knows: made anew by a statement */
+    uint64_t n_functions_made; /* all that statements made, or made anew */
     bool planner_off;
     bool direct;             /* the rows of the statement that is being prepared may come from its plan */
     uint64_t plan_max_bytes; /* 0: as the machine has; tests set it */
@@ -104,6 +111,11 @@ void extract_cache_free(struct engine *e);
 enum arg_found { FOUND_UNKNOWN, FOUND_NOTHING, FOUND_INTEGER, FOUND_TEXT, FOUND_REAL, FOUND_NO_MEMORY };
 enum arg_found engine_find_arg(struct engine *e, int64_t id, strid key, int64_t *word);
 void query_log_free(struct engine *e);
+
+/* May the statement that SQLite is preparing have an outer join, in its text or in a view that it reads? True, too,
+ * when it cannot be told: the text is not known, it changes rows (triggers are not looked at), it has more names than
+ * we look up, there is no memory. planner/outer.c */
+bool engine_outer_join_possible(struct engine *e);
 
 static inline bool engine_is_interrupted(const struct engine *e)
 {

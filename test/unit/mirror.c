@@ -162,6 +162,22 @@ void mirror_open(struct mirror *m, uint64_t seed, uint32_t n_slices)
     copy(m->e);
 }
 
+void mirror_run(struct mirror *m, const char *fmt, ...)
+{
+    char sql[1000];
+    struct engine_result r = {0};
+    struct error err = {0};
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(sql, sizeof sql, fmt, args);
+    va_end(args);
+    int rc = engine_query(m->e, "test", slice_str(sql), &r, NULL, &err);
+    while (rc == 0 && engine_result_next(&r, &err) == 1)
+        continue;
+    ck_assert_msg(err.code == 0, "%s: %s", sql, err.text);
+    engine_result_close(&r);
+}
+
 void mirror_close(struct mirror *m)
 {
     engine_close(m->e);

@@ -34,6 +34,9 @@ struct text {
 
 void put(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Runs statements to their ends; fails unless all of them work. */
+void mirror_run(struct mirror *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 /* Fails unless both give the same rows, in any order; by their `ordered` leading columns also in the same order. */
 void mirror_compare(struct mirror *m, const char *query, uint32_t ordered);
 

@@ -146,7 +146,7 @@ static int check_not_circular(struct exec *x, const char *name)
 {
     sqlite3_stmt *stmt = NULL;
     char *sql = sqlite3_mprintf("SELECT * FROM \"%w\"", name);
-    int rc = sql ? sqlite3_prepare_v2(engine_db(x->d->e), sql, -1, &stmt, NULL) : SQLITE_NOMEM;
+    int rc = sql ? engine_compile(x->d->e, sql, -1, 0, &stmt, NULL) : SQLITE_NOMEM;
     sqlite3_free(sql);
     sqlite3_finalize(stmt);
     if (rc == 0)

@@ -138,7 +138,7 @@ int sql_function_take(struct sql_function *f, sqlite3_stmt **stmt, struct error 
         *stmt = f->idle.p[--f->idle.n];
         return 0;
     }
-    int rc = sqlite3_prepare_v3(engine_db(f->d->e), f->sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL);
+    int rc = engine_compile(f->d->e, f->sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL);
     return rc ? engine_sqlite_error(f->d->e, rc, err) : 0;
 }
 

@@ -213,6 +213,15 @@ void *engine_dialect_ctx(struct engine *e)
 
 /* ---- statements ---- */
 
+int engine_compile(struct engine *e, const char *text, int len, unsigned flags, sqlite3_stmt **stmt, const char **tail)
+{
+    struct engine_compiled outer = e->compiled; /* a table that is connected may prepare statements of its own */
+    e->compiled = (struct engine_compiled){.text = slice_of(text, len < 0 ? strlen(text) : (size_t)len)};
+    int rc = sqlite3_prepare_v3(e->db, text, len, flags, stmt, tail);
+    e->compiled = outer;
+    return rc;
+}
+
 int engine_prepare(struct engine *e, struct slice sql, sqlite3_stmt **stmt, size_t *tail, struct error *err)
 {
     const char *end = NULL, *text = sql.p ? (const char *)sql.p : "";
@@ -220,7 +229,7 @@ int engine_prepare(struct engine *e, struct slice sql, sqlite3_stmt **stmt, size
     e->error_offset = -1;
     if (sql.len > INT32_MAX)
         return error_set(err, -MRD_ELIMIT, "the SQL text is longer than 2 GiB");
-    int rc = sqlite3_prepare_v3(e->db, text, (int)sql.len, 0, stmt, &end);
+    int rc = engine_compile(e, text, (int)sql.len, 0, stmt, &end);
     if (tail)
         *tail = end ? (size_t)(end - text) : sql.len;
     if (rc == SQLITE_OK)

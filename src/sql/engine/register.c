@@ -212,7 +212,7 @@ const struct engine_known_table *engine_find_known(struct engine *e, const char 
         sqlite3_stmt *stmt = NULL;
         char *sql = sqlite3_mprintf("SELECT 1 FROM \"%w\"", name);
         if (sql && (storage_find_table(name) >= 0 || vtab_is_runtime(e, name) || vtab_is_lazy(e, name)))
-            sqlite3_prepare_v2(e->db, sql, -1, &stmt, NULL);
+            engine_compile(e, sql, -1, 0, &stmt, NULL);
         sqlite3_finalize(stmt);
         sqlite3_free(sql);
     }

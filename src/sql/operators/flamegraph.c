@@ -219,7 +219,7 @@ static int create(sqlite3 *db, void *aux, int argc, const char *const *argv, sql
         return SQLITE_NOMEM;
     *t = (struct flame_table){.e = aux, .s = {.strings = &engine_storage(aux)->strings, .stop = engine_stop(aux)}};
     char *sql = sqlite3_mprintf("SELECT * FROM %s", argv[3]);
-    int rc = sql ? sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) : SQLITE_NOMEM;
+    int rc = sql ? engine_compile(aux, sql, -1, 0, &stmt, NULL) : SQLITE_NOMEM;
     if (rc == SQLITE_OK)
         rc = load_rows(t, stmt, err);
     if (rc != SQLITE_OK && rc != SQLITE_NOMEM && rc != SQLITE_INTERRUPT && !*err)

@@ -180,7 +180,7 @@ static int load_start(struct scan *s, sqlite3_value *start, struct kept_rows *ro
 {
     char *sql = step_sql(s, "SELECT * FROM $table");
     sqlite3_stmt *stmt = NULL;
-    int rc = sql ? sqlite3_prepare_v2(engine_db(s->e), sql, -1, &stmt, NULL) : SQLITE_NOMEM, code = 0;
+    int rc = sql ? engine_compile(s->e, sql, -1, 0, &stmt, NULL) : SQLITE_NOMEM, code = 0;
     sqlite3_free(sql);
     struct runtime_table *t = value_table(start);
     if (rc == SQLITE_OK && t)

@@ -70,7 +70,7 @@ static int load(struct mipmap_table *t, const char *query, char **err)
     sqlite3 *db = engine_db(t->e);
     sqlite3_stmt *stmt = NULL;
     char *sql = sqlite3_mprintf("SELECT * FROM %s", query);
-    int rc = sql ? sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) : SQLITE_NOMEM;
+    int rc = sql ? engine_compile(t->e, sql, -1, 0, &stmt, NULL) : SQLITE_NOMEM;
     bool sorted = true;
     sqlite3_free(sql);
     for (int i = 0; i < n && rc == SQLITE_OK; i++)

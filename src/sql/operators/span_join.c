@@ -342,7 +342,7 @@ static int side_open(struct span_join_cursor *c, int side, const char *plan, int
         sqlite3_free(sql);
         return t->partitioned && !s->in->partition ? SQLITE_OK : next_row(c, s);
     }
-    int rc = sql ? sqlite3_prepare_v2(engine_db(t->e), sql, -1, &s->stmt, NULL) : SQLITE_NOMEM;
+    int rc = sql ? engine_compile(t->e, sql, -1, 0, &s->stmt, NULL) : SQLITE_NOMEM;
     sqlite3_free(sql);
     if (rc)
         return rc == SQLITE_NOMEM ? rc : side_error(c);

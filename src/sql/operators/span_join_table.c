@@ -64,14 +64,14 @@ static int find_column(const struct span_input *in, const char *name)
     return -1;
 }
 
-static int read_columns(sqlite3 *db, struct span_input *in, char **err)
+static int read_columns(struct engine *e, struct span_input *in, char **err)
 {
     char *sql = sqlite3_mprintf("SELECT * FROM \"%w\"", in->table);
     sqlite3_stmt *stmt = NULL;
-    int rc = sql ? sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) : SQLITE_NOMEM;
+    int rc = sql ? engine_compile(e, sql, -1, 0, &stmt, NULL) : SQLITE_NOMEM;
     sqlite3_free(sql);
     if (rc) {
-        *err = sqlite3_mprintf("SPAN_JOIN: %s", sqlite3_errmsg(db));
+        *err = sqlite3_mprintf("SPAN_JOIN: %s", sqlite3_errmsg(e->db));
         return rc;
     }
     int n = sqlite3_column_count(stmt);
@@ -175,7 +175,7 @@ int span_join_connect(sqlite3 *db, struct engine *e, int argc, const char *const
     for (int i = 0; i < 2 && rc == SQLITE_OK; i++) {
         rc = parse_input(argv[3 + i], &t->in[i], err);
         if (rc == SQLITE_OK)
-            rc = read_columns(db, &t->in[i], err);
+            rc = read_columns(e, &t->in[i], err);
         if (rc == SQLITE_OK) {
             t->source[i] = sqlite3_malloc64((sqlite3_uint64)(t->in[i].n_columns + 1) * sizeof(int));
             rc = t->source[i] ? SQLITE_OK : SQLITE_NOMEM;

@@ -63,7 +63,7 @@ static bool prepare(struct run *r, const struct plan_expr *x, struct call_memo *
 {
     if (m->stmt)
         return true;
-    if (sqlite3_prepare_v2(r->e->db, x->text, -1, &m->stmt, NULL) != SQLITE_OK) {
+    if (engine_compile(r->e, x->text, -1, 0, &m->stmt, NULL) != SQLITE_OK) {
         r->rc = RUN_GAVE_UP;
         return false;
     }

@@ -152,7 +152,7 @@ struct plan_expr *read_constant(struct reader *r, const struct sql_expr *x)
         return NULL;
     const char *text = sql_tree_text(r->tree, r->planner->arena, x->at, &len);
     char *sql = text ? sqlite3_mprintf("SELECT %s", text) : NULL;
-    if (sql && sqlite3_prepare_v2(e->db, sql, -1, &stmt, NULL) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW) {
+    if (sql && engine_compile(e, sql, -1, 0, &stmt, NULL) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW) {
         int64_t i = sqlite3_column_int64(stmt, 0);
         switch (sqlite3_column_type(stmt, 0)) {
         case SQLITE_INTEGER:
@@ -566,7 +566,7 @@ static struct plan_expr *read_query(struct reader *r, const struct sql_expr *x)
         return NULL;
     const char *query = sql_tree_text(r->tree, r->planner->arena, x->at, &len);
     char *text = query ? arena_printf(&r->plan->arena, "SELECT * FROM %s LIMIT 1", query) : NULL;
-    if (text && sqlite3_prepare_v2(r->planner->e->db, text, -1, &stmt, NULL) == SQLITE_OK &&
+    if (text && engine_compile(r->planner->e, text, -1, 0, &stmt, NULL) == SQLITE_OK &&
         sqlite3_column_count(stmt) == 1) {
         const char *declared = sqlite3_column_decltype(stmt, 0);
         if (declared && (sqlite3_stricmp(declared, "BIGINT") == 0 || sqlite3_stricmp(declared, "INTEGER") == 0))

@@ -37,7 +37,7 @@ static void load(struct loops *l)
         return;
     char *sql = sqlite3_mprintf("EXPLAIN QUERY PLAN %s", l->text);
     sqlite3_stmt *stmt = NULL;
-    int rc = sql ? sqlite3_prepare_v2(l->planner->e->db, sql, -1, &stmt, NULL) : SQLITE_NOMEM;
+    int rc = sql ? engine_compile(l->planner->e, sql, -1, 0, &stmt, NULL) : SQLITE_NOMEM;
     sqlite3_free(sql);
     l->loaded = true;
     while (rc == SQLITE_OK && stmt && (rc = sqlite3_step(stmt)) == SQLITE_ROW && l->n < MAX_LINES) {

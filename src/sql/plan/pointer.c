@@ -345,7 +345,7 @@ static int call(struct engine *e, const struct plan_pointer *p, struct runtime_t
     if (!p->n_sets)
         stmt = plan_prepare_arguments(e, &arena, p->text, p->arguments);
     if (!stmt)
-        rc = sqlite3_prepare_v2(e->db, p->text, -1, &stmt, NULL);
+        rc = engine_compile(e, p->text, -1, 0, &stmt, NULL);
     if (stmt)
         plan_bind_arguments(e, stmt, p->arguments);
     for (uint32_t i = 0; i < p->n_sets && rc == SQLITE_OK; i++)

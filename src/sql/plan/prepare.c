@@ -83,7 +83,7 @@ static sqlite3_stmt *prepare_plan(struct planner *planner, struct query_plan *p,
         sqlite3_str_appendall(out, "EXPLAIN QUERY PLAN ");
     plan_put_select(out, p, 1);
     char *text = sqlite3_str_finish(out);
-    bool ok = text && sqlite3_prepare_v2(planner->e->db, text, -1, &stmt, NULL) == SQLITE_OK;
+    bool ok = text && engine_compile(planner->e, text, -1, 0, &stmt, NULL) == SQLITE_OK;
     sqlite3_free(text);
     if (!ok) {
         plan_free(p);

@@ -248,7 +248,7 @@ static sqlite3_stmt *prepare_rest(struct subtrees *t, bool show)
         sqlite3_str_appendall(out, "EXPLAIN QUERY PLAN ");
     bool ok = put_rest(t, out);
     char *text = sqlite3_str_finish(out);
-    ok = ok && text && sqlite3_prepare_v2(t->planner->e->db, text, -1, &stmt, NULL) == SQLITE_OK;
+    ok = ok && text && engine_compile(t->planner->e, text, -1, 0, &stmt, NULL) == SQLITE_OK;
     sqlite3_free(text);
     uint32_t bound = 0;
     while (ok && bound < t->n_taken) { /* a plan that cannot be bound is freed, too */

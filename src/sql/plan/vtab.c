@@ -131,7 +131,7 @@ static int step(struct cursor *c)
 
 static int ask_sqlite(struct cursor *c)
 {
-    int rc = sqlite3_prepare_v2(c->e->db, c->plan->text, -1, &c->stmt, NULL);
+    int rc = engine_compile(c->e, c->plan->text, -1, 0, &c->stmt, NULL);
     if (rc == SQLITE_OK)
         plan_bind_arguments(c->e, c->stmt, c->plan->arguments);
     return rc == SQLITE_OK ? step(c) : rc == SQLITE_NOMEM ? rc : fail(c, sqlite3_errmsg(c->e->db));

@@ -354,7 +354,7 @@ sqlite3_stmt *aggregate_prepare(struct planner *p)
     }
     s.table = s.plan->table.table;
     char *text = understand(&s) ? write_statement(&s) : NULL;
-    if (text && !p->arena->failed && sqlite3_prepare_v2(p->e->db, text, -1, &stmt, NULL) == SQLITE_OK &&
+    if (text && !p->arena->failed && engine_compile(p->e, text, -1, 0, &stmt, NULL) == SQLITE_OK &&
         sqlite3_bind_pointer(stmt, 1, s.plan, AGGREGATE_PLAN, aggregate_plan_free) == SQLITE_OK) {
         s.plan = NULL; /* the statement's now */
     } else {

@@ -1,5 +1,6 @@
 /* The entry of the planner, and what its plans share. */
 #include "sql/extensions.h"
+#include "sql/planner/outer.h"
 #include "sql/planner/planner_private.h"
 
 #include <strings.h>
@@ -109,6 +110,7 @@ bool planner_is_on(const struct engine *e)
 void planner_free(struct engine *e)
 {
     schema_free(e);
+    outer_free(e);
 }
 
 static bool is_query(const struct sql_token *p, size_t n)

@@ -59,24 +59,30 @@ static struct schema *schema_open(struct engine *e)
     return e->schema;
 }
 
+bool schema_versions(struct engine *e, int64_t out[2])
+{
+    struct schema *s = e->schema ? e->schema : schema_open(e);
+    bool ok = s != NULL;
+    for (int i = 0; ok && i < 2; i++) {
+        ok = sqlite3_step(s->version[i]) == SQLITE_ROW;
+        out[i] = ok ? sqlite3_column_int64(s->version[i], 0) : 0;
+        sqlite3_reset(s->version[i]);
+    }
+    return ok;
+}
+
 /* Forgets everything when the schema has changed. In a transaction nothing is kept: ROLLBACK takes versions back. */
 static bool bring_up_to_date(struct engine *e)
 {
-    struct schema *s = e->schema ? e->schema : schema_open(e);
-    bool same = s && sqlite3_get_autocommit(e->db);
-    for (int i = 0; s && i < 2; i++) {
-        if (sqlite3_step(s->version[i]) != SQLITE_ROW) {
-            sqlite3_reset(s->version[i]);
-            return false;
-        }
-        int64_t now = sqlite3_column_int64(s->version[i], 0);
-        sqlite3_reset(s->version[i]);
-        same = same && now == s->seen[i];
-        s->seen[i] = now;
-    }
-    if (s && !same)
+    int64_t now[2];
+    if (!schema_versions(e, now))
+        return false;
+    struct schema *s = e->schema;
+    bool same = sqlite3_get_autocommit(e->db) && memcmp(now, s->seen, sizeof now) == 0;
+    memcpy(s->seen, now, sizeof now);
+    if (!same)
         forget(s);
-    return s != NULL;
+    return true;
 }
 
 bool schema_stamp(struct engine *e, struct schema_stamp *out)
@@ -315,30 +321,41 @@ const struct schema_column *schema_column(const struct schema_table *t, struct s
     return NULL;
 }
 
-/* SQLite goes through its whole schema for a name: once for each. */
-static const struct view_text *find_view(struct schema *s, struct sql_name name)
+bool schema_find_view(struct engine *e, struct arena *arena, struct sql_name name, const char **sql)
 {
+    struct schema *s = e->schema ? e->schema : schema_open(e);
+    *sql = NULL;
+    if (!s)
+        return false;
+    sqlite3_bind_text(s->find, 1, name.p, (int)name.len, SQLITE_STATIC);
+    int rc = sqlite3_step(s->find);
+    bool ok = rc == SQLITE_ROW || rc == SQLITE_DONE;
+    if (rc == SQLITE_ROW) {
+        const char *type = (const char *)sqlite3_column_text(s->find, 0);
+        const char *text = (const char *)sqlite3_column_text(s->find, 1);
+        bool view = type && *type == 'v' && text;
+        *sql = view ? arena_strndup(arena, text, strlen(text)) : NULL;
+        ok = type && (!view || *sql);
+    }
+    sqlite3_reset(s->find);
+    return ok;
+}
+
+/* SQLite goes through its whole schema for a name: once for each. */
+static const struct view_text *find_view(struct engine *e, struct sql_name name)
+{
+    struct schema *s = e->schema;
     for (size_t i = 0; i < s->views.n; i++)
         if (sql_name_equal(s->views.p[i].name, name))
             return &s->views.p[i];
     struct view_text v = {.name = name};
     v.name.p = arena_strndup(&s->arena, name.p, name.len);
-    sqlite3_bind_text(s->find, 1, name.p, (int)name.len, SQLITE_STATIC);
-    int rc = sqlite3_step(s->find);
-    bool ok = v.name.p && (rc == SQLITE_ROW || rc == SQLITE_DONE);
-    if (rc == SQLITE_ROW) {
-        const char *type = (const char *)sqlite3_column_text(s->find, 0);
-        const char *text = (const char *)sqlite3_column_text(s->find, 1);
-        bool view = type && *type == 'v' && text;
-        v.sql = view ? arena_strndup(&s->arena, text, strlen(text)) : NULL;
-        ok = ok && type && (!view || v.sql);
-    }
-    sqlite3_reset(s->find);
+    bool ok = v.name.p && schema_find_view(e, &s->arena, name, &v.sql);
     return ok && vec_push(&s->views, v) ? vec_last(&s->views) : NULL;
 }
 
 const char *schema_view(struct engine *e, struct arena *arena, struct sql_name name)
 {
-    const struct view_text *v = bring_up_to_date(e) ? find_view(e->schema, name) : NULL;
+    const struct view_text *v = bring_up_to_date(e) ? find_view(e, name) : NULL;
     return v && v->sql ? arena_strndup(arena, v->sql, strlen(v->sql)) : NULL;
 }

@@ -28,6 +28,13 @@ struct schema_table {
 /* NULL when the name is no table of ours in that sense, or memory is short. Lasts until the next call. */
 const struct schema_table *schema_find(struct engine *e, struct sql_name name);
 
+/* Versions of the main and of the temporary schema: they change with every object that is made or dropped. False: SQLite
+ * gave none, for want of memory most likely. */
+bool schema_versions(struct engine *e, int64_t out[2]);
+/* Asks SQLite's schema, of which nothing is kept: *sql is the text of the view of that name in the arena, NULL when it
+ * is none. False: SQLite did not answer. */
+bool schema_find_view(struct engine *e, struct arena *arena, struct sql_name name, const char **sql);
+
 /* The text of the view of that name, in the arena; NULL when it is none. */
 const char *schema_view(struct engine *e, struct arena *arena, struct sql_name name);
 /* Behind CREATE VIEW name AS: where the SELECT begins, or 0. */
