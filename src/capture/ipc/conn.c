@@ -19,6 +19,7 @@
 #define HALF_FRAME_MS 30000 /* without a byte of a message that has begun: its memory is not held for ever */
 #define PAGE          4096u
 #define INPUT_KEPT    (16u * 1024) /* of the input, between messages */
+#define LAST_READS    256          /* of a peer that has gone: more than a socket holds */
 
 /* A piece of the send queue. A frame with a descriptor starts a block of its own, so that the descriptor travels with
  * its first byte. */
@@ -53,6 +54,8 @@ struct ipc_conn {
     struct block *head, *tail;
     size_t queued;
 };
+
+static const char write_error[] = "write error";
 
 static void on_poll(uv_poll_t *h, int status, int events);
 static void on_stall(uv_timer_t *t);
@@ -228,7 +231,7 @@ static void flush_queue(struct ipc_conn *c)
         struct iovec iov = {b->data + b->sent, b->n - b->sent};
         ssize_t r = send_some(c, &iov, 1, b->sent == 0 ? b->fd : -1);
         if (r < 0)
-            break_off(c, "write error");
+            break_off(c, write_error);
         if (r <= 0)
             break;
         progress = true;
@@ -283,7 +286,7 @@ bool ipc_conn_send(struct ipc_conn *c, struct slice frame, int fd)
         struct iovec iov[2] = {{head, sizeof head}, {(void *)(uintptr_t)frame.p, frame.len}};
         ssize_t r = send_some(c, iov, 2, fd);
         if (r < 0)
-            break_off(c, "write error");
+            break_off(c, write_error);
         if (r > 0) {
             done = (size_t)r;
             fd = -1;
@@ -464,9 +467,19 @@ static const char *read_frames(struct ipc_conn *c)
     return NULL;
 }
 
+/* The peer has gone, which a write was the first to notice: what it had sent before is in the socket. */
+static void read_the_rest(struct ipc_conn *c)
+{
+    for (unsigned i = 0; i < LAST_READS && !c->closing; i++)
+        if (read_frames(c))
+            break;
+}
+
 static void on_stall(uv_timer_t *t)
 {
     struct ipc_conn *c = t->data;
+    if (c->broken == write_error)
+        read_the_rest(c);
     fail(c, c->broken ? c->broken : c->connecting ? "connect timed out" : "the peer does not read");
 }
 
