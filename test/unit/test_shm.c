@@ -218,6 +218,13 @@ static size_t large(uint32_t n)
     return n % 7 ? n * 997 % 9000 : 20000 + n % 5 * 50000;
 }
 
+static size_t size_of_all;
+static size_t one_size(uint32_t n)
+{
+    (void)n;
+    return size_of_all;
+}
+
 static const struct {
     enum shm_layout layout;
     uint32_t page_size;
@@ -261,6 +268,52 @@ START_TEST(packets_come_out_as_they_went_in)
     ck_assert_uint_eq(count, 800);
     ck_assert_uint_eq(trace_buffer_get_stats(s.b)->abi_violations, 0);
     vec_free(&p.slices);
+    close_service(&s);
+}
+END_TEST
+
+/* What the service finds in the memory of a process that is gone: each chunk that is complete, or whose last fragment
+ * is whole. */
+static void take_over(struct service *s)
+{
+    for (size_t page = 0; page < 64; page++) {
+        struct shm_page_header *h = (void *)(s->base + page * s->page_size);
+        if (shm_state(h->bitmap, 0) == SHM_FREE)
+            continue;
+        uint8_t *bytes = (uint8_t *)h + SHM_PAGE_HEADER;
+        size_t size = shm_chunk_size(s->page_size, 1);
+        uint16_t packets;
+        memcpy(&packets, bytes + 6, 2);
+        size_t filled = shm_chunk_filled(bytes, size, packets & SHM_COUNT_MASK);
+        ck_assert_uint_lt(filled, size);
+        store(s, bytes, filled);
+    }
+}
+
+START_TEST(a_packet_that_is_finished_is_whole_in_the_memory)
+{
+    static const size_t sizes[] = {10, 300, 5000, 9000, 50000};
+    struct service s;
+    struct trace_packet p = {0};
+    open_service(&s, 256 * 1024, 4096, false, SHM_DIV1);
+    s.frozen = true; /* nothing is committed, and nothing patched */
+    struct trace_writer *w = trace_writer_new(s.a, 1, SHM_DROP);
+    size_of_all = sizes[_i];
+    for (uint32_t n = 0; n < 100000 / (sizes[_i] + 1000); n++) {
+        write_packet(w, n, sizes[_i]);
+        trace_buffer_free(s.b);
+        s.b = trace_buffer_new(1u << 20, TRACE_BUFFER_RING);
+        take_over(&s);
+        uint32_t next = 0;
+        trace_buffer_begin_read(s.b, true);
+        while (trace_buffer_read(s.b, &p)) {
+            ck_assert_uint_eq(check_packet(&p, one_size), next++);
+            ck_assert_uint_eq(p.loss, next == 1 ? LOSS_PRESENT : 0);
+        }
+        ck_assert_uint_eq(next, n + 1);
+    }
+    vec_free(&p.slices);
+    trace_writer_free(w);
     close_service(&s);
 }
 END_TEST
@@ -438,6 +491,7 @@ Suite *shm_suite(void)
     TCase *t = tcase_create("writers");
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, packets_come_out_as_they_went_in, 0, sizeof kinds / sizeof *kinds);
+    tcase_add_loop_test(t, a_packet_that_is_finished_is_whole_in_the_memory, 0, 5);
     tcase_add_loop_test(t, a_full_memory_drops_and_says_so, 0, 6);
     tcase_add_test(t, many_threads_write);
     tcase_add_test(t, writers_outlive_the_connection);

@@ -210,6 +210,7 @@ static bool try_get(struct shm_arbiter *a, struct shm_chunk *c)
             if (ok)
                 a->next_page = page;
         }
+        c->scarce = a->out * 4 > a->n_pages;
     }
     if (!ok)
         a->out--;
@@ -247,6 +248,7 @@ bool shm_arbiter_get_chunk(struct shm_arbiter *a, uint32_t chunk_id, uint16_t wr
         wait_us = (wait_us + 1) * 8 < 100000 ? (wait_us + 1) * 8 : 100000;
     }
     struct shm_chunk_header *h = (struct shm_chunk_header *)(void *)c->p;
+    c->id = chunk_id;
     c->p[SHM_CHUNK_HEADER] = 0; /* of a fragment that is counted from the start: not whole yet */
     atomic_store_explicit(&h->chunk_id, chunk_id, memory_order_relaxed);
     atomic_store_explicit(&h->writer_id, writer_id, memory_order_relaxed);

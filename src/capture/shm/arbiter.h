@@ -70,8 +70,10 @@ void shm_arbiter_scrape(struct shm_arbiter *a);
 struct shm_chunk {
     uint8_t *p; /* its header; NULL: none */
     uint32_t size;
+    uint32_t id;
     uint16_t page;
     uint8_t index;
+    bool scarce; /* when it was handed out writers held more than a quarter of the pages */
 };
 
 /* A length field in a chunk that is already out. */

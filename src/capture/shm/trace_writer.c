@@ -27,19 +27,19 @@ static void put_length(uint8_t *p, uint32_t v) /* a varint of always four bytes 
     set_first_byte(p, (uint8_t)(v | 0x80));
 }
 
-static struct shm_chunk_header *header_of(struct trace_writer *w)
+static struct shm_chunk_header *header_of(const struct shm_chunk *c)
 {
-    return (struct shm_chunk_header *)(void *)w->chunk.p;
+    return (struct shm_chunk_header *)(void *)c->p;
 }
 
-static void add_flags(struct trace_writer *w, unsigned flags)
+static void add_flags(const struct shm_chunk *c, unsigned flags)
 {
-    atomic_fetch_or_explicit(&header_of(w)->packets, (uint16_t)(flags << SHM_FLAGS_SHIFT), memory_order_release);
+    atomic_fetch_or_explicit(&header_of(c)->packets, (uint16_t)(flags << SHM_FLAGS_SHIFT), memory_order_release);
 }
 
 static unsigned packet_count(struct trace_writer *w)
 {
-    return atomic_load_explicit(&header_of(w)->packets, memory_order_relaxed) & SHM_COUNT_MASK;
+    return atomic_load_explicit(&header_of(&w->chunk)->packets, memory_order_relaxed) & SHM_COUNT_MASK;
 }
 
 /* From now on everything goes to the garbage area, round and round. */
@@ -111,7 +111,7 @@ static void mark_loss(struct trace_writer *w)
         w->cur = w->frag_size;
     } else {
         put_length(w->cur, SHM_DROP_PACKET_SIZE);
-        atomic_fetch_add_explicit(&header_of(w)->packets, 1, memory_order_release);
+        atomic_fetch_add_explicit(&header_of(&w->chunk)->packets, 1, memory_order_release);
     }
     w->cur += 4;
     w->stats.loss_marks++;
@@ -150,31 +150,13 @@ static void send_patches(struct trace_writer *w)
     w->n_patches = 0;
 }
 
-/* The packet being written is lost. Messages still open have nowhere to put their length. */
-static void drop_packet(struct trace_writer *w)
-{
-    if (w->chunk.p)
-        mark_loss(w);
-    else if (!w->need_loss_flag)
-        w->owes_mark = true; /* the first packet of a row of losses */
-    w->dropping = true;
-    w->stats.dropped++;
-    w->need_loss_flag = true;
-    /* chunks of this packet that are out wait for patches: without any their whole sequence would stand still */
-    if (w->n_patches)
-        send_patches(w);
-    for (unsigned i = 0; i < w->depth; i++)
-        w->nest[i] = (struct trace_writer_nest){.patch = SIZE_MAX};
-    use_garbage(w);
-}
-
-/* Lengths that live in the chunk about to be handed over become patches. */
-static bool open_lengths_to_patches(struct trace_writer *w, uint32_t chunk_id)
+/* Lengths that are open in a chunk about to be handed over become patches. */
+static bool open_lengths_to_patches(struct trace_writer *w, const struct shm_chunk *c)
 {
     bool any = false;
     for (unsigned i = 0; i < w->depth; i++) {
         struct trace_writer_nest *n = &w->nest[i];
-        if (!n->size_field)
+        if (n->size_field < c->p || n->size_field >= c->p + c->size)
             continue;
         if (w->n_patches == w->cap_patches) {
             size_t cap = w->cap_patches ? w->cap_patches * 2 : 16;
@@ -185,14 +167,46 @@ static bool open_lengths_to_patches(struct trace_writer *w, uint32_t chunk_id)
             w->cap_patches = cap;
         }
         n->patch = w->n_patches++;
-        w->patches[n->patch] = (struct shm_patch){.chunk_id = chunk_id,
-                                                  .offset = (uint16_t)(n->size_field - w->chunk.p - SHM_CHUNK_HEADER)};
+        w->patches[n->patch] =
+            (struct shm_patch){.chunk_id = c->id, .offset = (uint16_t)(n->size_field - c->p - SHM_CHUNK_HEADER)};
         n->size_field = NULL;
         any = true;
     }
     if (any)
-        add_flags(w, SHM_NEEDS_PATCHING);
+        add_flags(c, SHM_NEEDS_PATCHING);
     return true;
+}
+
+/* Hands over the full chunks of this packet; false: memory is out, and what follows cannot be patched. */
+static bool hand_over_kept(struct trace_writer *w)
+{
+    bool ok = true;
+    for (unsigned i = 0; i < w->n_kept; i++) {
+        struct trace_writer_kept *k = &w->kept[i];
+        ok = open_lengths_to_patches(w, &k->chunk) && ok;
+        shm_arbiter_return_chunk(w->arbiter, &k->chunk, k->filled, w->target_buffer);
+    }
+    w->n_kept = 0;
+    return ok;
+}
+
+/* The packet being written is lost. Messages still open have nowhere to put their length. */
+static void drop_packet(struct trace_writer *w)
+{
+    for (unsigned i = 0; i < w->depth; i++)
+        w->nest[i] = (struct trace_writer_nest){.patch = SIZE_MAX};
+    hand_over_kept(w);
+    if (w->chunk.p)
+        mark_loss(w);
+    else if (!w->need_loss_flag)
+        w->owes_mark = true; /* the first packet of a row of losses */
+    w->dropping = true;
+    w->stats.dropped++;
+    w->need_loss_flag = true;
+    /* chunks of this packet that are out wait for patches: without any their whole sequence would stand still */
+    if (w->n_patches)
+        send_patches(w);
+    use_garbage(w);
 }
 
 /* The chunk is full in the middle of a packet: continue it in the next one. */
@@ -204,17 +218,17 @@ static void next_chunk(struct trace_writer *w)
         return;
     }
     struct shm_chunk c = {0};
-    uint32_t old_id = w->next_chunk_id - 1;
     /* first the new chunk, so that the old one can still tell of a loss */
     if (!get_chunk(w, &c, 1 | SHM_FIRST_CONTINUES << SHM_FLAGS_SHIFT)) {
         drop_packet(w);
         return;
     }
-    bool ok = open_lengths_to_patches(w, old_id);
-    add_flags(w, SHM_LAST_CONTINUES);
+    add_flags(&w->chunk, SHM_LAST_CONTINUES);
     put_length(w->frag_size, (uint32_t)(w->cur - w->frag));
     w->bytes_before += (uint64_t)(w->cur - w->frag);
-    return_chunk(w);
+    w->kept[w->n_kept++] = (struct trace_writer_kept){w->chunk, (uint32_t)(w->cur - w->chunk.p)};
+    w->stats.chunks++;
+    bool ok = (!c.scarce && w->n_kept < TRACE_WRITER_MAX_KEPT) || hand_over_kept(w);
     use_chunk(w, &c); /* its first length is 0, see shm_arbiter_get_chunk() */
     w->frag_size = w->cur;
     w->cur += 4;
@@ -242,7 +256,7 @@ void trace_writer_begin_packet(struct trace_writer *w)
     }
     /* counted before it is written: a scraper knows that the last packet may not be whole */
     *w->cur = 0;
-    atomic_fetch_add_explicit(&header_of(w)->packets, 1, memory_order_release);
+    atomic_fetch_add_explicit(&header_of(&w->chunk)->packets, 1, memory_order_release);
     w->frag_size = w->cur;
     w->cur += 4;
     w->frag = w->cur;
@@ -276,6 +290,7 @@ void trace_writer_end_packet(struct trace_writer *w)
     }
     w->frag_size = NULL;
     w->first_packet = false;
+    hand_over_kept(w);
     if (w->n_patches)
         send_patches(w);
 }
@@ -392,7 +407,8 @@ void trace_writer_end(struct trace_writer *w)
         return;
     struct trace_writer_nest *n = &w->nest[--w->depth];
     uint64_t len = trace_writer_packet_bytes(w) - n->start_bytes;
-    if (n->size_field && len <= SHORT_LENGTH) {
+    bool is_here = n->size_field >= w->frag && n->size_field < w->cur;
+    if (is_here && len <= SHORT_LENGTH) {
         memmove(n->size_field + 1, n->size_field + 4, len);
         n->size_field[0] = (uint8_t)len;
         w->cur -= 3;

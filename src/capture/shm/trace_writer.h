@@ -7,8 +7,10 @@
  *     trace_writer_end(w);
  *     trace_writer_end_packet(w);
  *
- * A packet may be larger than a chunk, or than the shared memory: it is continued, and the lengths of messages that
- * were still open are sent behind as patches. When no chunk is free the writer drops (into a scratch area), stalls or
+ * A packet may be larger than a chunk, or than the shared memory: it is continued. Full chunks are kept until it ends,
+ * so that a packet that is finished is whole in the memory, whatever becomes of this process; only when the packet is
+ * long (TRACE_WRITER_MAX_KEPT chunks) or chunks are scarce they go out before, and the lengths of messages that were
+ * still open are sent behind as patches. When no chunk is free the writer drops (into a scratch area), stalls or
  * aborts, as its policy says; a mark is left in the memory for every row of lost packets, which the service counts as
  * trace_writer_packet_loss, and the next packet that gets through carries previous_packet_dropped.
  *
@@ -29,6 +31,7 @@
 
 #define TRACE_WRITER_MAX_DEPTH   16
 #define TRACE_WRITER_RESERVE_MAX 4096u
+#define TRACE_WRITER_MAX_KEPT    16
 
 struct trace_writer_stats {
     uint64_t packets;    /* begun */
@@ -38,9 +41,15 @@ struct trace_writer_stats {
 };
 
 struct trace_writer_nest {
-    uint8_t *size_field;  /* four bytes in the current chunk (or scratch); NULL when it lives in an older chunk */
+    uint8_t *size_field;  /* four bytes in the current chunk or one that is kept; NULL when that chunk is out */
     uint64_t start_bytes; /* bytes of the packet before the first of the message */
     size_t patch;         /* index in `patches` when size_field is NULL; SIZE_MAX: nowhere, the packet is dropped */
+};
+
+/* A full chunk of the packet that is being written. */
+struct trace_writer_kept {
+    struct shm_chunk chunk;
+    uint32_t filled;
 };
 
 /* The fields are private; they are here so that the hot paths can be inline. */
@@ -61,6 +70,8 @@ struct trace_writer {
     enum shm_policy policy;
     struct shm_arbiter *arbiter;
     struct shm_chunk chunk; /* p NULL: none */
+    struct trace_writer_kept kept[TRACE_WRITER_MAX_KEPT];
+    unsigned n_kept;
     struct shm_patch *patches;
     size_t n_patches, cap_patches;
     struct trace_writer_stats stats;
