@@ -103,6 +103,18 @@ struct rows {
     int n;
 };
 
+/* One begins within the other; a span of no length is where it begins. */
+static bool overlaps(const struct segment *a, const struct segment *b)
+{
+    if (a->id < 0 && b->id < 0)
+        return false;
+    if (a->start > b->start)
+        return a->start < b->adjusted;
+    if (a->start < b->start)
+        return b->start < a->adjusted;
+    return (a->id >= 0 && b->id >= 0) || a->start < a->adjusted || b->start < b->adjusted;
+}
+
 /* Every pair of segments, the definition of overlap, nothing else. */
 static void oracle(const struct spans *a, const struct spans *b, bool gaps_a, bool gaps_b, int64_t parts, bool mixed,
                    struct rows *out)
@@ -121,10 +133,10 @@ static void oracle(const struct spans *a, const struct spans *b, bool gaps_a, bo
             for (int k = 0; k < y.n; k++) {
                 const struct segment *s = &x.p[i], *t = &y.p[k];
                 int64_t from = s->start > t->start ? s->start : t->start;
-                int64_t adjusted = s->adjusted < t->adjusted ? s->adjusted : t->adjusted;
                 int64_t to = s->end < t->end ? s->end : t->end;
-                if ((s->id < 0 && t->id < 0) ||
-                    !(from < adjusted || (s->id >= 0 && t->id >= 0 && s->start == t->start)))
+                bool was_left =
+                    i && s->id < 0 && x.p[i - 1].start == s->start; /* of two without length b's goes first */
+                if (!overlaps(s, t) || (was_left && t->start == t->adjusted && t->start == s->start))
                     continue;
                 int64_t row[5] = {part, from, to - from, s->id, t->id};
                 memcpy(out->p[out->n++], row, sizeof row);

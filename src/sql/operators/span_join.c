@@ -175,15 +175,14 @@ static int next_segment(struct span_join_cursor *c, struct side *s)
 
 /* ---- the merge ---- */
 
+/* One begins within the other: a span of no length, or without an end, is where it begins. */
 static bool overlap(const struct side *a, const struct side *b)
 {
     if (!a->real && !b->real)
         return false;
-    if (a->real && b->real && a->start == b->start)
-        return true;
-    int64_t start = a->start > b->start ? a->start : b->start;
-    int64_t end = a->adjusted < b->adjusted ? a->adjusted : b->adjusted;
-    return start < end;
+    if (a->start == b->start)
+        return (a->real && b->real) || a->start < a->adjusted || b->start < b->adjusted;
+    return a->start > b->start ? a->start < b->adjusted : b->start < a->adjusted;
 }
 
 /* The side that is to move on: it ends first; a gap before a span; of two spans the one that began first, since one of
