@@ -2,6 +2,7 @@
 #include "importer/sort/packed.h"
 
 #include "base/alloc.h"
+#include "base/vectorised.h"
 
 #include <string.h>
 
@@ -62,17 +63,39 @@ static size_t column_bytes(uint32_t n, unsigned width)
     return ((size_t)n * width + 7) & ~(size_t)7;
 }
 
+/* The least and the greatest word of each column. Written out: of a loop over the columns no vectors are made, and that
+ * takes 1.02 times as long for a whole import. */
+VECTORISED static void find_ranges(const struct sort_event *events, uint32_t n, uint64_t *min, uint64_t *max)
+{
+    struct sort_event first = *events;
+    int64_t ts_min = first.ts, ts_max = first.ts;
+    uint64_t a_min = first.a, a_max = first.a;
+    uint32_t high_min = (uint32_t)(first.b >> 32), high_max = high_min;
+    uint32_t low_min = (uint32_t)first.b, low_max = low_min;
+    for (uint32_t i = 1; i < n; i++) {
+        struct sort_event e = events[i];
+        uint32_t high = (uint32_t)(e.b >> 32), low = (uint32_t)e.b;
+        ts_min = e.ts < ts_min ? e.ts : ts_min;
+        ts_max = e.ts > ts_max ? e.ts : ts_max;
+        a_min = e.a < a_min ? e.a : a_min;
+        a_max = e.a > a_max ? e.a : a_max;
+        high_min = high < high_min ? high : high_min;
+        high_max = high > high_max ? high : high_max;
+        low_min = low < low_min ? low : low_min;
+        low_max = low > low_max ? low : low_max;
+    }
+    struct sort_event least = {ts_min, a_min, (uint64_t)high_min << 32 | low_min},
+                      most = {ts_max, a_max, (uint64_t)high_max << 32 | low_max};
+    for (unsigned c = 0; c < PACKED_COLUMNS; c++) {
+        min[c] = word(&least, c);
+        max[c] = word(&most, c);
+    }
+}
+
 struct packed_events *packed_events_make(const struct sort_event *events, uint32_t n)
 {
-    uint64_t min[PACKED_COLUMNS], max[PACKED_COLUMNS] = {0};
-    memset(min, 0xff, sizeof min);
-    for (uint32_t i = 0; i < n; i++) {
-        for (unsigned c = 0; c < PACKED_COLUMNS; c++) {
-            uint64_t v = word(&events[i], c);
-            min[c] = v < min[c] ? v : min[c];
-            max[c] = v > max[c] ? v : max[c];
-        }
-    }
+    uint64_t min[PACKED_COLUMNS], max[PACKED_COLUMNS];
+    find_ranges(events, n, min, max);
     size_t bytes = SLACK;
     uint8_t width[PACKED_COLUMNS];
     for (unsigned c = 0; c < PACKED_COLUMNS; c++) {
