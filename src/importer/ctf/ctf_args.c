@@ -211,25 +211,6 @@ static void push_class_args(struct args *a, const struct ctf_event_class *class,
     }
 }
 
-/* After this many payloads of a class, sharing goes on only if one in eight was there already. */
-enum { SHARE_TRIAL = 4096, SHARE_ONE_IN = 8 };
-
-argset ctf_keep_args(struct importer *im, struct ctf_sharing *s, unsigned kind, uint32_t aux, struct slice bytes,
-                     bool stable)
-{
-    enum { SHARED_BYTES = 4096 };
-    bool was_new, share = !s->off && bytes.len <= SHARED_BYTES;
-    if (bytes.len > UINT32_MAX)
-        return ARGSET_NONE;
-    argset set = args_intern_bytes(&im->st->args, kind, aux, bytes, stable, share, &was_new);
-    if (!share)
-        return set;
-    s->found += !was_new;
-    if (++s->asked == SHARE_TRIAL)
-        s->off = s->found * SHARE_ONE_IN < SHARE_TRIAL;
-    return set;
-}
-
 /* Those of events whose bytes mean something else elsewhere. */
 static argset args_of_items(struct args *a, const struct ctf_event_class *class, const ctf_items *fields)
 {
@@ -241,13 +222,14 @@ static argset args_of_items(struct args *a, const struct ctf_event_class *class,
     return set;
 }
 
-argset ctf_args(struct importer *im, struct ctf_class_use *use, struct slice payload, const ctf_items *fields)
+argset ctf_args(struct ctf_import *c, struct ctf_class_use *use, struct slice payload, const ctf_items *fields)
 {
     const struct ctf_event_class *class = use->class;
-    if (!fields->n && !payload.len && !class->log_level && !class->emf_uri)
+    if ((!fields->n && !payload.len && !class->log_level && !class->emf_uri) || payload.len > UINT32_MAX)
         return ARGSET_NONE;
-    return use->on_demand && payload.p ? ctf_keep_args(im, &use->sharing, CTF_ARGS_KIND, use->id, payload, true)
-                                       : args_of_items(&im->st->args, class, fields);
+    return use->on_demand && payload.p
+               ? kept_args(ctf_kept_args(c), &use->sharing, CTF_ARGS_KIND, use->id, payload, KEPT_STABLE)
+               : args_of_items(&ctf_importer(c)->st->args, class, fields);
 }
 
 void ctf_decode_args(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out)

@@ -389,16 +389,6 @@ const struct ctf_type *ctf_fixed_place(const struct ctf_type *type, const char *
     return NULL;
 }
 
-void ctf_skip(struct ctf_reader *r, const struct ctf_type *type, uint64_t fixed)
-{
-    if (!fixed) {
-        ctf_read(r, type, NULL);
-        return;
-    }
-    if (align_to(r, type->align) && has_bits(r, fixed))
-        r->pos += fixed;
-}
-
 const struct ctf_item *ctf_item_find(const ctf_items *items, const char *name)
 {
     for (size_t i = 0; i < items->n; i++)

@@ -47,7 +47,18 @@ void ctf_read(struct ctf_reader *r, const struct ctf_type *type, ctf_items *out)
 /* How many bits every value of a type takes from where it is aligned; 0: none, or not always as many. */
 uint64_t ctf_fixed_bits(const struct ctf_type *type);
 /* Passes over a value: `fixed` is what ctf_fixed_bits() says. */
-void ctf_skip(struct ctf_reader *r, const struct ctf_type *type, uint64_t fixed);
+static inline void ctf_skip(struct ctf_reader *r, const struct ctf_type *type, uint64_t fixed)
+{
+    if (!fixed) {
+        ctf_read(r, type, NULL);
+        return;
+    }
+    uint64_t begin = (r->pos + type->align - 1) & ~(uint64_t)(type->align - 1);
+    if (begin > r->end || r->end - begin < fixed)
+        r->bad = true;
+    else
+        r->pos = begin + fixed;
+}
 
 /* The type of the first field of a name in a struct, and its first bit, counted from where the struct is aligned; NULL
  * when there is none, or it does not always lie there. */

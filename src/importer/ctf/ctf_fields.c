@@ -22,6 +22,12 @@ static bool is_number(const struct ctf_type *t)
     return (t->kind == CTF_INTEGER || t->kind == CTF_ENUM) && !t->integer.reversed && !t->integer.is_bool;
 }
 
+static uint8_t plain_bits(const struct ctf_type *t, uint64_t bit)
+{
+    bool plain = is_number(t) && bit % 8 == 0 && !t->integer.big_endian;
+    return plain && (t->integer.bits == 32 || t->integer.bits == 64) ? t->integer.bits : 0;
+}
+
 void ctf_place_fields(struct ctf_class_use *use)
 {
     use->placed = use->handler != NULL;
@@ -30,13 +36,14 @@ void ctf_place_fields(struct ctf_class_use *use)
         uint64_t bit = 0;
         const struct ctf_type *t = ctf_fixed_place(use->class->fields, name, &bit);
         if (t && bit <= UINT32_MAX && (is_number(t) || (is_text(t) && bit % 8 == 0)))
-            use->places[i] = (struct ctf_place){t, (uint32_t)bit};
+            use->places[i] = (struct ctf_place){t, (uint32_t)bit, plain_bits(t, bit)};
         else if (has_field(use->class->fields, name))
             use->placed = false;
     }
 }
 
-bool ctf_row_int(const struct ctf_row *e, unsigned field, int64_t *value)
+/* Of a field that is not plain, or does not lie in whole bytes here. */
+static __attribute__((noinline)) bool other_int(const struct ctf_row *e, unsigned field, int64_t *value)
 {
     const struct ctf_class_use *use = e->use;
     if (!use->placed)
@@ -44,16 +51,23 @@ bool ctf_row_int(const struct ctf_row *e, unsigned field, int64_t *value)
     const struct ctf_type *t = use->places[field].type;
     if (!t || !e->packet || !is_number(t))
         return false;
-    uint64_t pos = e->fields_at + use->places[field].bit, v;
     unsigned bits = t->integer.bits;
-    if (pos % 8 == 0 && bits == 32 && !t->integer.big_endian) {
-        uint32_t low;
-        memcpy(&low, e->packet + pos / 8, sizeof low);
-        v = low;
-    } else {
-        v = ctf_bits(e->packet, pos, bits, t->integer.big_endian);
-    }
+    uint64_t v = ctf_bits(e->packet, e->fields_at + use->places[field].bit, bits, t->integer.big_endian);
     *value = t->integer.is_signed ? (int64_t)(v << (64 - bits)) >> (64 - bits) : (int64_t)v;
+    return true;
+}
+
+bool ctf_row_int(const struct ctf_row *e, unsigned field, int64_t *value)
+{
+    const struct ctf_place *place = &e->use->places[field];
+    if (!e->use->placed || !place->plain || !e->packet || e->fields_at % 8)
+        return other_int(e, field, value);
+    const uint8_t *p = e->packet + (e->fields_at + place->bit) / 8;
+    uint32_t low;
+    memcpy(&low, p, sizeof low);
+    *value = place->type->integer.is_signed ? (int64_t)(int32_t)low : (int64_t)low;
+    if (place->plain > 32)
+        memcpy(value, p, sizeof *value);
     return true;
 }
 

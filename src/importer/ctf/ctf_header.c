@@ -25,6 +25,50 @@ static bool compile_part(struct ctf_header_part *p, const struct ctf_type *t, ui
     return true;
 }
 
+/* Places the steps of a part behind *end. False when it does not lie in the word, or has what the word does not. */
+static bool place_part(struct ctf_header_word *w, const struct ctf_header_part *p, uint32_t *end)
+{
+    enum { WORD = 64 };
+    for (const struct ctf_header_step *s = p->steps; s < p->steps + p->n; s++) {
+        uint32_t at = (*end + s->align - 1) & ~(s->align - 1);
+        bool is_tag = s->slot != CTF_NO_SLOT, is_time = s->role == CTF_ROLE_CLOCK;
+        *end = at + s->bits;
+        if (*end > WORD || s->align > w->align || s->big_endian || s->is_signed || (is_tag && s->slot != w->tag_slot) ||
+            (is_time && w->time_step))
+            return false;
+        struct ctf_word_part part = {UINT64_MAX >> (WORD - s->bits), (uint8_t)at};
+        if (is_tag)
+            w->tag = part;
+        if (s->role == CTF_ROLE_EVENT_ID)
+            w->id = part;
+        if (is_time) {
+            w->time = part;
+            w->time_step = s;
+        }
+    }
+    return true;
+}
+
+static void compile_word(struct ctf_header *h)
+{
+    struct ctf_header_word *w = &h->word;
+    const struct ctf_type *v = h->variant;
+    uint32_t end = 0;
+    *w = (struct ctf_header_word){.align = h->first.steps[0].align, .tag_slot = v ? v->path_slot : CTF_NO_SLOT};
+    if (w->align % 8 || !place_part(w, &h->first, &end))
+        return;
+    if (v) {
+        if (!w->tag.mask || !v->n_choices || v->choices[0].option >= v->compound.n || v->tag_type->integer.is_signed)
+            return;
+        w->tag_from = (uint64_t)v->choices[0].lo;
+        w->tag_to = (uint64_t)v->choices[0].hi;
+        if (!place_part(w, &h->options[v->choices[0].option], &end))
+            return;
+    }
+    w->bits = end;
+    w->usable = w->time_step != NULL;
+}
+
 void ctf_header_compile(struct ctf_header *h, const struct ctf_type *type)
 {
     *h = (struct ctf_header){.type = type};
@@ -44,6 +88,8 @@ void ctf_header_compile(struct ctf_header *h, const struct ctf_type *type)
         }
     }
     h->usable = compile_part(&h->first, type, n);
+    if (h->usable)
+        compile_word(h);
 }
 
 /* Eight bytes at once where that many are there; numbers in the host's order, which nearly all are. */

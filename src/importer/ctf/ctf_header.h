@@ -23,9 +23,25 @@ struct ctf_header_part {
     uint32_t n;
 };
 
+/* The header that nearly all events have, where it lies in the first 8 bytes, in the host's order: the one without a
+ * choice, or that of the first choice. */
+struct ctf_header_word {
+    bool usable;
+    uint32_t bits;  /* that it takes */
+    uint32_t align; /* of its begin, in bits: whole bytes */
+    struct ctf_word_part {
+        uint64_t mask; /* 0: it has none */
+        uint8_t at;
+    } tag, id, time;
+    uint64_t tag_from, tag_to;
+    int tag_slot;
+    const struct ctf_header_step *time_step;
+};
+
 struct ctf_header {
     const struct ctf_type *type; /* what it was compiled from */
     bool usable;
+    struct ctf_header_word word;
     struct ctf_header_part first;
     const struct ctf_type *variant; /* behind them, NULL: nothing */
     struct ctf_header_part options[CTF_HEADER_OPTIONS];
@@ -33,6 +49,31 @@ struct ctf_header {
 
 /* Looks whether headers of this type have such a shape. */
 void ctf_header_compile(struct ctf_header *h, const struct ctf_type *type);
+
+static inline uint64_t ctf_part_of(uint64_t word, struct ctf_word_part part)
+{
+    return word >> part.at & part.mask;
+}
+
+/* Reads a header that is one word, at *at, which moves behind it: its id (0 without one), and the reading of
+ * w->time_step. False when this one is another, or the packet ends within the word. */
+static inline bool ctf_header_read_word(const struct ctf_header_word *w, const struct ctf_reader *r, uint64_t *at,
+                                        uint64_t *id, uint64_t *time)
+{
+    uint64_t pos = (*at + w->align - 1) & ~(uint64_t)(w->align - 1), word;
+    if (!w->usable || pos > r->end || r->end - pos < 8 * sizeof word)
+        return false;
+    memcpy(&word, r->packet + pos / 8, sizeof word);
+    uint64_t tag = ctf_part_of(word, w->tag);
+    if (tag < w->tag_from || tag > w->tag_to)
+        return false;
+    if (w->tag.mask)
+        r->slots[w->tag_slot] = (int64_t)tag;
+    *at = pos + w->bits;
+    *id = ctf_part_of(word, w->id);
+    *time = ctf_part_of(word, w->time);
+    return true;
+}
 
 /* What a header says: the last id, and the readings of clocks in their order. */
 struct ctf_header_said {

@@ -50,8 +50,6 @@ struct ctf_import {
     hosts;
     VEC(struct ctf_class_use)
     classes;
-    VEC(uint64_t)
-    payload_bits; /* per class: what its fields take, 0: that differs */
     VEC(uint32_t)
     first_class; /* per trace */
     VEC(struct ctf_queue *)
@@ -61,6 +59,7 @@ struct ctf_import {
     BY_ID(struct ctf_call)
     calls; /* by utid */
     struct ctf_known_text known_texts[KNOWN_TEXTS];
+    struct kept_args kept;
     struct pb_writer message; /* for ftrace's handlers */
     int64_t *slots;           /* for parsing, as many as any trace needs */
     bool prepared;
@@ -76,6 +75,11 @@ struct ctf_class_use *ctf_class_by_id(struct ctf_import *c, uint32_t id)
 struct importer *ctf_importer(struct ctf_import *c)
 {
     return c->im;
+}
+
+struct kept_args *ctf_kept_args(struct ctf_import *c)
+{
+    return &c->kept;
 }
 
 struct ctf_known_text *ctf_known_text(struct ctf_import *c, const uint64_t words[2])
@@ -105,6 +109,7 @@ static struct ctf_import *get_import(struct importer *im, struct error *err)
         return NULL;
     }
     im->ctf->im = im;
+    im->ctf->kept = KEPT_ARGS(im);
     args_set_decoder(&im->st->args, CTF_ARGS_KIND, ctf_decode_args, im->ctf);
     args_set_decoder(&im->st->args, CTF_CALL_ARGS_KIND, lttng_decode_call, im->ctf);
     return im->ctf;
@@ -202,15 +207,15 @@ static bool find_classes(struct ctf_import *c)
                                         .packet = ctf_packet_layout_of(class),
                                         .name = import_str(c->im, class->name),
                                         .id = (uint32_t)c->classes.n,
+                                        .field_bits = ctf_fixed_bits(class->fields),
                                         .on_demand = ctf_fields_position_free(&c->traces.p[i]->metadata, class)};
             choose_handler(c, i, &use);
             ust_choose(c->im, &use);
             lttng_choose_ftrace(&use);
             ctf_place_fields(&use);
-            uint64_t bits = ctf_fixed_bits(class->fields);
             use.reads_fields = !use.on_demand || use.packet || use.ust != UST_NONE || use.ftrace ||
                                (use.handler && (use.handler->items || !use.placed));
-            if (!vec_push(&c->classes, use) || !vec_push(&c->payload_bits, bits))
+            if (!vec_push(&c->classes, use))
                 return false;
         }
     }
@@ -379,20 +384,28 @@ static void push_all(struct pushing *p)
     p->n = 0;
 }
 
-/* The time of an event on the timeline; that of an event without one does not change from the event before. */
-static bool time_of(struct pushing *p, const struct ctf_event *e, int64_t *last)
+/* The time of an event on the timeline, where its clock may be another. */
+static bool convert_time(struct pushing *p, int64_t ns, int64_t *ts)
 {
-    struct ctf_import *c = p->c;
-    struct clock_graph *g = c->im->clocks;
-    int64_t ts = e->ts_ns;
-    if (e->stream->no_clock)
-        return true;
-    if (!p->same && clock_graph_to_trace_time(g, p->clock, e->ts_ns, &ts) != 0) {
-        clock_graph_record_failure(g, p->clock, e->ts_ns, -1);
+    struct clock_graph *g = p->c->im->clocks;
+    if (clock_graph_to_trace_time(g, p->clock, ns, ts) != 0) {
+        clock_graph_record_failure(g, p->clock, ns, -1);
         return false;
     }
     struct clock_id trace = clock_graph_trace_clock(g);
     p->same = p->clock.id == trace.id && p->clock.machine == trace.machine && p->clock.file == trace.file;
+    return true;
+}
+
+/* That of an event without a time does not change from the event before. */
+static bool time_of(struct pushing *p, const struct ctf_event *e, int64_t *last)
+{
+    struct ctf_import *c = p->c;
+    int64_t ts = e->ts_ns;
+    if (e->stream->no_clock)
+        return true;
+    if (__builtin_expect(!p->same, 0) && !convert_time(p, e->ts_ns, &ts))
+        return false;
     if (ts < c->first_ts || !c->has_first_ts)
         c->first_ts = ts;
     c->has_first_ts = true;
@@ -422,7 +435,7 @@ static int push_stream(struct ctf_import *c, size_t trace, size_t stream, struct
     const struct ctf_event *e;
     struct pushing p = {.c = c, .queue = queue, .clock = c->hosts.p[c->host_of.p[trace]].clock};
     s.counters = *counters;
-    s.payload_bits = c->payload_bits.n ? c->payload_bits.p + c->first_class.p[trace] : NULL;
+    s.passes = true;
     int64_t ts = c->first_ts, n_timeless = 0;
     while ((e = ctf_stream_next(&s))) {
         if (!time_of(&p, e, &ts))
@@ -454,7 +467,7 @@ static argset insert_event(struct ctf_queue *q, const struct ctf_row *row)
 {
     if (q->c->im->opt.no_ftrace_raw && !row->use->thread_slices)
         return ARGSET_NONE;
-    argset args = ctf_args(q->c->im, row->use, row->payload, row->fields);
+    argset args = ctf_args(q->c, row->use, row->payload, row->fields);
     if (!q->c->im->opt.no_ftrace_raw)
         ftrace_event_insert(q->m->st, &(struct ftrace_event_row){.ts = row->ts,
                                                                  .name = row->use->name,
@@ -500,7 +513,7 @@ static void read_fields(struct ctf_queue *q, struct ctf_row *row)
     if (row->use->reads_fields || row->fields_at % 8)
         ctf_read(&q->r, fields, &q->fields);
     else
-        ctf_skip(&q->r, fields, q->c->payload_bits.p[row->use->id]);
+        ctf_skip(&q->r, fields, row->use->field_bits);
     if (!q->r.bad)
         row->packet = q->r.packet;
     if (row->fields_at % 8 == 0)
@@ -617,10 +630,10 @@ void ctf_import_close(struct importer *im)
     vec_free(&c->host_of);
     vec_free(&c->hosts);
     vec_free(&c->classes);
-    vec_free(&c->payload_bits);
     vec_free(&c->first_class);
     by_id_free(&c->thread_tracks);
     by_id_free(&c->calls);
+    kept_args_free(&c->kept);
     pb_writer_free(&c->message);
     mem_free(c->slots);
     mem_free(c);

@@ -2,6 +2,7 @@
 #ifndef MERIDIAN_IMPORTER_CTF_CTF_INTERNAL_H
 #define MERIDIAN_IMPORTER_CTF_CTF_INTERNAL_H
 
+#include "importer/core/kept_args.h"
 #include "importer/ctf/ctf_import.h"
 
 struct ctf_import;
@@ -57,19 +58,14 @@ uint32_t ust_thread(const struct ctf_row *e);
 /* Where a field lies in all payloads of a class: `type` NULL: there is none. */
 struct ctf_place {
     const struct ctf_type *type;
-    uint32_t bit; /* from where the payload is aligned */
+    uint32_t bit;  /* from where the payload is aligned */
+    uint8_t plain; /* a number of so many bits, 32 or 64, in whole bytes of the host's order; 0: another type */
 };
 
 /* ctf_clocks.c: relates the clocks of a host, as one of its traces has them; the one that its events show, which may be
  * the trace time. */
 struct clock_id ctf_add_clocks(struct importer *im, uint32_t machine, const struct ctf_trace *trace,
                                bool is_trace_time);
-
-/* How often equal args come. */
-struct ctf_sharing {
-    bool off;
-    uint32_t asked, found;
-};
 
 /* Per event class of a trace. */
 struct ctf_class_use {
@@ -84,11 +80,12 @@ struct ctf_class_use {
     uint8_t ust;        /* enum ust_kind */
     bool reads_fields;  /* when it is parsed; else their bytes become args, and that is all */
     bool user_space;
-    uint32_t id;    /* in ctf_import.classes: aux of the args decoder */
-    bool on_demand; /* fields can be decoded later from their bytes alone */
-    bool placed;    /* the handler's fields lie at `places`; else they are among the items */
+    uint64_t field_bits; /* what its fields take; 0: that differs */
+    uint32_t id;         /* in ctf_import.classes: aux of the args decoder */
+    bool on_demand;      /* fields can be decoded later from their bytes alone */
+    bool placed;         /* the handler's fields lie at `places`; else they are among the items */
     struct ctf_place places[CTF_HANDLER_FIELDS];
-    struct ctf_sharing sharing, call_sharing; /* of the events' args, and of the slices' */
+    struct kept_sharing sharing, call_sharing; /* of the events' args, and of the slices' */
 };
 
 /* Finds the fields that use->handler asks for. */
@@ -128,11 +125,7 @@ void lttng_decode_call(void *ctx, uint32_t aux, struct slice bytes, struct arg_l
 bool ctf_fields_position_free(struct ctf_metadata *m, const struct ctf_event_class *class);
 
 /* The arg set of an event: `payload` are the bytes of its fields; empty when they do not begin at a byte. */
-argset ctf_args(struct importer *im, struct ctf_class_use *use, struct slice payload, const ctf_items *fields);
-
-/* args_intern_bytes(), which looks for equal bytes as long as they are often found. */
-argset ctf_keep_args(struct importer *im, struct ctf_sharing *s, unsigned kind, uint32_t aux, struct slice bytes,
-                     bool stable);
+argset ctf_args(struct ctf_import *c, struct ctf_class_use *use, struct slice payload, const ctf_items *fields);
 
 /* Appends items as args: structs and lists by dotted and indexed keys. */
 void ctf_items_to_args(struct args *a, const ctf_items *items, struct arg_list *out);
@@ -142,5 +135,6 @@ void ctf_decode_args(void *ctx, uint32_t aux, struct slice bytes, struct arg_lis
 
 struct ctf_class_use *ctf_class_by_id(struct ctf_import *c, uint32_t id);
 struct importer *ctf_importer(struct ctf_import *c);
+struct kept_args *ctf_kept_args(struct ctf_import *c);
 
 #endif

@@ -27,6 +27,14 @@ struct ctf_counters {
     uint64_t last_seq, last_discarded;
 };
 
+/* How far an event reaches behind its header, when that is always as far. */
+struct ctf_reach {
+    const struct ctf_event_class *class; /* NULL: none yet */
+    uint64_t bits;                       /* from where they are aligned; 0: that differs */
+    uint32_t align;
+};
+enum { CTF_REACHES = 64 /* by the low bits of the id; the first that comes stays */ };
+
 struct ctf_stream {
     const struct ctf_metadata *m;
     struct slice file;
@@ -35,7 +43,10 @@ struct ctf_stream {
     const struct ctf_stream_class *class;
     struct ctf_reader r;
     const struct ctf_clock *clock;
-    uint64_t cycles; /* the clock as of the last event */
+    uint64_t cycles;                 /* the clock as of the last event */
+    const struct ctf_clock *base_of; /* `base_ns` is of this clock, when it has one: what its cycles are added to */
+    bool has_base;
+    int64_t base_ns;
     uint32_t cpu;
     uint64_t contents_at; /* bit position behind the header of the last event */
     bool in_packet;
@@ -44,9 +55,8 @@ struct ctf_stream {
     uint64_t instance; /* the stream's number in its trace, as the last packet has it */
     ctf_items scratch;
     struct ctf_header header; /* of `class` */
-    /* NULL: contexts and fields are read. Else they are passed over, and this says by the class's index how many bits
-     * the fields take; 0: that differs. */
-    const uint64_t *payload_bits;
+    struct ctf_reach reaches[CTF_REACHES];
+    bool passes;            /* over contexts and fields: nobody asks for them */
     struct ctf_event event; /* reused for every event */
     struct ctf_losses losses;
 };

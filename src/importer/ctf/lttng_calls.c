@@ -26,8 +26,8 @@ static argset args_with(const struct ctf_row *e, const struct ctf_call *call, in
         return ARGSET_NONE;
     memcpy(bytes, call->payload.p, call->payload.len);
     memcpy(bytes + call->payload.len, &ret, sizeof ret);
-    return ctf_keep_args(e->m->im, &use->call_sharing, CTF_CALL_ARGS_KIND, use->id,
-                         slice_of(bytes, call->payload.len + sizeof ret), false);
+    return kept_args(ctf_kept_args(e->import), &use->call_sharing, CTF_CALL_ARGS_KIND, use->id,
+                     slice_of(bytes, call->payload.len + sizeof ret), KEPT_ANYWHERE);
 }
 
 void lttng_call_end(const struct ctf_row *e)

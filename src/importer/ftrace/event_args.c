@@ -1,7 +1,6 @@
 /* Rows of ftrace_event and their args: kept as payload bytes, decoded when a query asks (design rule 4). */
 #include "importer/ftrace/ftrace_internal.h"
 
-#include "base/hash.h"
 #include "wire/fields.h"
 
 /* Fields that hold the interned id of a kernel function. Without the interned string they are plain numbers. */
@@ -36,81 +35,7 @@ struct waking_payload {
     uint16_t prio, target_cpu;
 };
 
-_Static_assert(sizeof(struct switch_payload) <= FTRACE_RECENT_BYTES, "a switch fits");
-
-/* A window of looks for an equal set: when fewer than one in eight finds one, looking stops for good. */
-enum { SHARE_WINDOW = 4096, SHARE_MIN_HITS = SHARE_WINDOW / 8 };
-
-static argset keep(struct ftrace_machine *f, struct ftrace_kind *k, unsigned kind, uint32_t aux, struct slice payload,
-                   bool stable)
-{
-    bool share = !k->unshared, was_new;
-    argset set = args_intern_bytes(&f->m->st->args, kind, aux, payload, stable, share, &was_new);
-    if (share) {
-        k->hits += !was_new;
-        if (++k->tries == SHARE_WINDOW) {
-            k->unshared = k->hits < SHARE_MIN_HITS;
-            k->tries = k->hits = 0;
-        }
-    }
-    return set;
-}
-
-static void grow_recent(struct ftrace_machine *f)
-{
-    enum { WORTH_THE_MOST = 65536 };
-    f->grow_from = f->recent_bits ? UINT64_MAX : WORTH_THE_MOST;
-    f->recent_bits = f->recent_bits ? FTRACE_RECENT_BITS_MOST : FTRACE_RECENT_BITS;
-    mem_free(f->recent);
-    f->recent = mem_zalloc(sizeof *f->recent << f->recent_bits);
-}
-
-/* Where a short payload may be among those kept not long ago. */
-static inline struct ftrace_recent *recent_place(struct ftrace_machine *f, uint32_t kind_aux, const uint8_t *p,
-                                                 uint32_t len, uint64_t *first, uint64_t *last)
-{
-    uint64_t middle = 0;
-    ftrace_ends(p, len, first, last);
-    if (len > 16)
-        memcpy(&middle, p + 8, 8);
-    uint64_t hash = hash_fold(*first ^ kind_aux ^ middle << 7, (*last ^ len) * 2 + 1);
-    return &f->recent[hash >> 7 & ((1u << f->recent_bits) - 1)];
-}
-
-/* The set's own bytes are where it was met first, on a page of the file for each: comparing with a copy beside its
- * neighbours halves what a look costs. */
-static inline argset keep_recent(struct ftrace_machine *f, struct ftrace_kind *k, unsigned kind, uint32_t aux,
-                                 struct slice payload, bool in_file)
-{
-    uint32_t len = (uint32_t)payload.len, kind_aux = args_kind_aux(kind, aux);
-    uint64_t first, last, first_known, last_known;
-    struct ftrace_recent *r = NULL;
-    if (__builtin_expect(f->n_kept++ == f->grow_from, 0))
-        grow_recent(f);
-    if (f->recent && !k->unshared && payload.len && payload.len <= FTRACE_RECENT_BYTES) {
-        r = recent_place(f, kind_aux, payload.p, len, &first, &last);
-        if (r->kind_aux == kind_aux && r->len == len && k->tries + 1 < SHARE_WINDOW) {
-            ftrace_ends(r->payload, len, &first_known, &last_known);
-            if (first == first_known && last == last_known && (len <= 16 || memcmp(r->payload, payload.p, len) == 0)) {
-                k->tries++;
-                k->hits++;
-                return r->args;
-            }
-        }
-    }
-    argset args = keep(f, k, kind, aux, payload, in_file && importer_bytes_stable(f->im, payload.p));
-    if (r && !argset_is_none(args)) {
-        *r = (struct ftrace_recent){.args = args, .kind_aux = kind_aux, .len = len};
-        memcpy(r->payload, payload.p, len);
-    }
-    return args;
-}
-
-argset ftrace_keep_args(struct ftrace_machine *f, struct ftrace_kind *k, unsigned kind, uint32_t aux,
-                        struct slice payload)
-{
-    return keep_recent(f, k, kind, aux, payload, true);
-}
+_Static_assert(sizeof(struct switch_payload) <= KEPT_SET_BYTES, "a switch fits");
 
 argset ftrace_event_args(const struct ftrace_event *e)
 {
@@ -121,7 +46,7 @@ argset ftrace_event_args(const struct ftrace_event *e)
     uint32_t aux = e->id;
     if (k->has_symbols && e->gen + 1 < AUX_GENERATIONS)
         aux |= (e->gen + 1) << AUX_EVENT_BITS;
-    return keep_recent(f, k, ARGS_KIND_FTRACE, aux, e->payload, true);
+    return kept_args(&f->kept, &k->sharing, ARGS_KIND_FTRACE, aux, e->payload, KEPT_IN_FILE);
 }
 
 void ftrace_add_row(const struct ftrace_event *e, struct ftrace_cpu *c, uint32_t utid, uint32_t common_flags)
@@ -141,8 +66,8 @@ void ftrace_add_switch_row(struct ftrace_machine *f, struct ftrace_cpu *c, int64
                            int64_t prev_state, int32_t next_pid, int32_t next_prio, strid next_comm)
 {
     struct switch_payload s = {prev_state, prev->comm, next_comm, prev->pid, prev->prio, next_pid, next_prio};
-    argset args =
-        keep_recent(f, &f->kinds[FTRACE_EVENT_SCHED_SWITCH], ARGS_KIND_FTRACE_SWITCH, 0, slice_of(&s, sizeof s), false);
+    argset args = kept_args(&f->kept, &f->kinds[FTRACE_EVENT_SCHED_SWITCH].sharing, ARGS_KIND_FTRACE_SWITCH, 0,
+                            slice_of(&s, sizeof s), KEPT_ANYWHERE);
     ftrace_event_insert(
         f->m->st,
         &(struct ftrace_event_row){
@@ -153,8 +78,8 @@ void ftrace_add_waking_row(struct ftrace_machine *f, struct ftrace_cpu *c, int64
                            uint16_t prio, uint16_t target_cpu, strid comm, uint16_t common_flags)
 {
     struct waking_payload w = {comm, pid, prio, target_cpu};
-    argset args =
-        keep_recent(f, &f->kinds[FTRACE_EVENT_SCHED_WAKING], ARGS_KIND_FTRACE_WAKING, 0, slice_of(&w, sizeof w), false);
+    argset args = kept_args(&f->kept, &f->kinds[FTRACE_EVENT_SCHED_WAKING].sharing, ARGS_KIND_FTRACE_WAKING, 0,
+                            slice_of(&w, sizeof w), KEPT_ANYWHERE);
     ftrace_event_insert(f->m->st, &(struct ftrace_event_row){.ts = ts,
                                                              .name = f->name_waking,
                                                              .utid = utid,
@@ -302,5 +227,5 @@ void ftrace_args_init(struct ftrace_machine *f)
     args_set_decoder(a, ARGS_KIND_FTRACE_WAKING, decode_compact_waking, f->im);
     for (size_t i = 0; i < sizeof symbol_fields / sizeof *symbol_fields; i++)
         f->kinds[symbol_fields[i].event].has_symbols = true;
-    f->grow_from = FTRACE_RECENT_FROM;
+    f->kept = KEPT_ARGS(f->im);
 }

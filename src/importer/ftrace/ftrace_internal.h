@@ -4,6 +4,7 @@
 
 #include "base/by_id.h"
 #include "importer/clock/clock_graph.h"
+#include "importer/core/kept_args.h"
 #include "importer/core/packet.h"
 #include "importer/ftrace/ftrace.h"
 #include "importer/sort/sorter.h"
@@ -73,44 +74,13 @@ extern const struct ftrace_handler *const ftrace_families[]; /* ended by NULL */
 struct ftrace_kind {
     const struct ftrace_event_desc *desc; /* NULL: no such event */
     void (*handler)(const struct ftrace_event *e);
-    strid name;     /* interned at first use */
-    uint16_t tries; /* looks for an equal arg set in this window, and how many found one */
-    uint16_t hits;
-    bool unshared;    /* equal sets are too rare to look for */
+    strid name; /* interned at first use */
+    struct kept_sharing sharing;
     bool no_pid;      /* recorded by the hypervisor: belongs to no thread */
     bool has_symbols; /* a field is a kernel function: decoding needs the generation */
 };
 
-/* An arg set made of these bytes not long ago. There is room for more of them the more events there are: a machine of a
- * few costs little. */
-enum { FTRACE_RECENT_FROM = 1024, FTRACE_RECENT_BITS = 11, FTRACE_RECENT_BITS_MOST = 13, FTRACE_RECENT_BYTES = 32 };
-struct ftrace_recent {
-    uint8_t payload[FTRACE_RECENT_BYTES];
-    argset args;
-    uint32_t kind_aux; /* of the decoder, and what it is given, */
-    uint32_t len;      /* and how many bytes of the payload count; 0: none yet */
-};
-/* The first and the last 8 of at least 1 byte; of fewer than 8, all of them in both. With the length they are all there
- * is to know of up to 16 bytes. */
-static inline void ftrace_ends(const uint8_t *p, size_t len, uint64_t *first, uint64_t *last)
-{
-    if (len >= 8) {
-        memcpy(first, p, 8);
-        memcpy(last, p + len - 8, 8);
-        return;
-    }
-    uint32_t lo = 0, hi = 0;
-    if (len >= 4) {
-        memcpy(&lo, p, 4);
-        memcpy(&hi, p + len - 4, 4);
-    } else {
-        lo = p[0];
-        hi = (uint32_t)p[len / 2] << 8 | p[len - 1];
-    }
-    *first = *last = (uint64_t)hi << 32 | lo;
-}
-
-/* A thread's name that was met not long ago: by ftrace_ends(). */
+/* A thread's name that was met not long ago: by bytes_ends(). */
 enum { FTRACE_COMM_BITS = 7, FTRACE_COMM_BYTES = 16 };
 struct ftrace_comm {
     uint64_t first, last;
@@ -181,10 +151,7 @@ struct ftrace_machine {
     struct u64map formatted;  /* what was formatted to a name -> that name (see ftrace_formatted()) */
 
     struct ftrace_comm recent_comms[1 << FTRACE_COMM_BITS];
-    struct ftrace_recent *recent; /* 1 << recent_bits; NULL until that is worth its memory */
-    unsigned recent_bits;
-    uint64_t n_kept;    /* events whose args were kept, */
-    uint64_t grow_from; /* and how many it takes until there is room for more recent ones */
+    struct kept_args kept;
 
     struct generic_events *generic;   /* generic.c */
     struct syscalls *syscalls;        /* syscalls.c */
@@ -276,9 +243,6 @@ void ftrace_add_switch_row(struct ftrace_machine *f, struct ftrace_cpu *c, int64
                            int64_t prev_state, int32_t next_pid, int32_t next_prio, strid next_comm);
 void ftrace_add_waking_row(struct ftrace_machine *f, struct ftrace_cpu *c, int64_t ts, uint32_t utid, uint32_t pid,
                            uint16_t prio, uint16_t target_cpu, strid comm, uint16_t common_flags);
-/* Keeps a payload as an arg set, sharing it with an equal one while those of kind `k` repeat. */
-argset ftrace_keep_args(struct ftrace_machine *f, struct ftrace_kind *k, unsigned kind, uint32_t aux,
-                        struct slice payload);
 static inline int64_t ftrace_ucpu(struct ftrace_cpu *c)
 {
     if (__builtin_expect(c->ucpu < 0, 0))

@@ -208,11 +208,12 @@ static void decode(void *ctx, uint32_t aux, struct slice payload, struct arg_lis
 
 static void add_row(const struct ftrace_event *e, struct ftrace_cpu *c, strid name, uint32_t row, uint32_t common_flags)
 {
-    struct ftrace_kind *k = &e->f->kinds[FTRACE_EVENT_GENERIC]; /* keeps the score of sharing for all of them */
+    struct kept_sharing *all = &e->f->kinds[FTRACE_EVENT_GENERIC].sharing;
     uint32_t utid = event_utid(e);
     argset args = ARGSET_NONE;
     if (e->payload.len && e->m->id < AUX_MACHINES)
-        args = ftrace_keep_args(e->f, k, ARGS_KIND_FTRACE_GENERIC, e->m->id << AUX_ROW_BITS | row, e->payload);
+        args = kept_args(&e->f->kept, all, ARGS_KIND_FTRACE_GENERIC, e->m->id << AUX_ROW_BITS | row, e->payload,
+                         KEPT_IN_FILE);
     ftrace_event_insert(e->m->st, &(struct ftrace_event_row){.ts = e->ts,
                                                              .name = name,
                                                              .utid = utid,

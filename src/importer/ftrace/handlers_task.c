@@ -12,7 +12,7 @@ static inline strid comm_of(const struct ftrace_event *e, struct slice comm)
     uint64_t first, last;
     if (!comm.len || comm.len > FTRACE_COMM_BYTES)
         return import_slice(e->m->im, comm);
-    ftrace_ends(comm.p, comm.len, &first, &last);
+    bytes_ends(comm.p, comm.len, &first, &last);
     struct ftrace_comm *c =
         &e->f->recent_comms[hash_fold(first ^ comm.len, last * 2 + 1) >> 7 & ((1 << FTRACE_COMM_BITS) - 1)];
     if (c->first != first || c->last != last || c->len != comm.len)

@@ -120,7 +120,7 @@ void ftrace_machine_close(struct ftrace_machine *f)
     vec_free(&f->cpus);
     by_id_free(&f->thread_tracks);
     u64map_free(&f->file_tracks);
-    mem_free(f->recent);
+    kept_args_free(&f->kept);
     vec_free(&f->comms);
     vec_free(&f->retimed);
     vec_free(&f->gpu_sync_points);

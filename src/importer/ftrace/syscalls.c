@@ -22,7 +22,7 @@ struct syscalls {
     const char *const *table;
     strid names[SYSCALL_LIMIT + 1]; /* 0: not made yet */
     strid sys_write;
-    struct ftrace_kind sharing;    /* how often equal args come */
+    struct kept_sharing sharing;
     BY_ID(struct open_call) calls; /* by utid */
 };
 
@@ -103,7 +103,8 @@ static void set_args(struct syscalls *s, struct open_call *c, uint32_t len)
     if (!c->slice)
         return;
     if (len) {
-        argset args = ftrace_keep_args(s->f, &s->sharing, ARGS_KIND_FTRACE_SYSCALL, 0, slice_of(c->bytes, len));
+        argset args =
+            kept_args(&s->f->kept, &s->sharing, ARGS_KIND_FTRACE_SYSCALL, 0, slice_of(c->bytes, len), KEPT_ANYWHERE);
         if (!argset_is_none(args))
             ROW_SET_ARGS(s->f->m->st, slice, arg_set_id, c->slice - 1, args);
     }
