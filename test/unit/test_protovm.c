@@ -191,6 +191,41 @@ START_TEST(bounds)
 }
 END_TEST
 
+/* Keys that come in falling order, and elements that go from the front, move all behind them: that is work, too. */
+START_TEST(moves_are_work)
+{
+    enum { N = 20000, FIELD = 2 };
+    static const struct {
+        const char *program;
+        bool falling;
+        enum vm_status status;
+    } cases[] = {
+        {DO(MERGE), false, VM_OK},
+        {DO(MERGE), true, VM_ABORT},
+        {DO(SELECT(SRC " 2{1:2 5:1}", IN(LOAD(SRC, "0")) IN(SELECT(DST " " NEW " 2{1:3} 2{3:1 6:0}", IN(SET))))), false,
+         VM_OK},
+        {DO(SELECT(SRC " 2{1:2 5:1}", IN(LOAD(SRC, "0")) IN(SELECT(DST " " NEW " 2{1:3} 2{3:1 6:0}", IN(SET))))), true,
+         VM_ABORT},
+        {DO(SELECT(SRC " 2{1:2 5:1}", IN(SELECT(DST " 2{1:2} 2{2:0}", IN(DEL))))), false, VM_ABORT},
+    };
+    struct pb_writer program = {0}, fields = {0};
+    struct vm_tree t;
+    uint64_t work = 1 << 20;
+    bool is_merge = _i < 2;
+    for (uint32_t i = 0; i < N; i++) {
+        uint32_t n = cases[_i].falling ? N - i : i + 1;
+        pb_put_varint(&fields, is_merge ? n : FIELD, n);
+    }
+    struct vm_program p = {.bytes = text(&program, cases[_i].program)};
+    vm_tree_open(&t, _i == 4 ? pb_written(&fields) : slice_of(NULL, 0), 16 << 20);
+    ck_assert_int_eq(vm_program_run(&p, &t, pb_written(&fields), &work), cases[_i].status);
+    vm_tree_close(&t);
+    ck_assert_uint_eq(t.held, 0);
+    pb_writer_free(&program);
+    pb_writer_free(&fields);
+}
+END_TEST
+
 /* Battery counters: a patch has those that changed; each state has all. Sequence 7 is producer 3's. */
 #define PROGRAM "1{2{1{1:1 2{1:38}} 7{1{1:2 3:1 2{1:38}} 7{3{}}} 6:1} 2{3{1:1}}}"
 static void put_programs(struct trace_fixture *f, const char *producers)
@@ -248,6 +283,7 @@ Suite *protovm_suite(void)
     TCase *t = tcase_create("protovm");
     tcase_add_loop_test(t, a_rule, 0, sizeof rules / sizeof *rules);
     tcase_add_test(t, bounds);
+    tcase_add_loop_test(t, moves_are_work, 0, 5);
     tcase_add_test(t, states_in_the_place_of_patches);
     tcase_add_test(t, what_does_not_fit_is_counted);
     tcase_add_test(t, a_state_handed_on_damaged_is_counted);

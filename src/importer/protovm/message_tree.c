@@ -3,6 +3,15 @@
 
 #include "base/alloc.h"
 
+bool vm_spend(struct vm_tree *t, uint64_t bytes)
+{
+    enum { PIECE = 64 };
+    uint64_t cost = 1 + bytes / PIECE;
+    bool enough = *t->work >= cost;
+    *t->work = enough ? *t->work - cost : 0;
+    return enough;
+}
+
 static bool charge(struct vm_tree *t, size_t n)
 {
     if (n > t->limit - t->held)
@@ -82,19 +91,12 @@ static bool child_room(struct vm_tree *t, struct vm_node *n)
     return true;
 }
 
-/* Puts a child where its key belongs, which no other one has. */
-static void insert(struct vm_node *n, struct vm_node *child)
-{
-    uint32_t at = place_of(n, child->key);
-    memmove(n->children + at + 1, n->children + at, (n->n - at) * sizeof *n->children);
-    n->children[at] = child;
-    n->n++;
-}
-
-/* A new child, empty; NULL when a bound is reached. */
+/* A new child, empty, where its key belongs, which no other one has; NULL when a bound is reached. */
 static struct vm_node *add_child(struct vm_tree *t, struct vm_node *n, uint64_t key)
 {
-    if (!child_room(t, n) || !charge(t, sizeof *n))
+    uint32_t at = place_of(n, key);
+    size_t moved = (n->n - at) * sizeof *n->children;
+    if ((moved && !vm_spend(t, moved)) || !child_room(t, n) || !charge(t, sizeof *n))
         return NULL;
     struct vm_node *child = mem_zalloc(sizeof *child);
     if (!child) {
@@ -103,18 +105,24 @@ static struct vm_node *add_child(struct vm_tree *t, struct vm_node *n, uint64_t 
         return NULL;
     }
     child->key = key;
-    insert(n, child);
+    if (moved)
+        memmove(n->children + at + 1, n->children + at, moved);
+    n->children[at] = child;
+    n->n++;
     return child;
 }
 
-void vm_remove(struct vm_tree *t, struct vm_node *parent, struct vm_node *child)
+enum vm_status vm_remove(struct vm_tree *t, struct vm_node *parent, struct vm_node *child)
 {
-    uint32_t at = place_of(parent, child->key);
-    memmove(parent->children + at, parent->children + at + 1, (parent->n - at - 1) * sizeof *parent->children);
+    uint32_t at = place_of(parent, child->key), behind = parent->n - at - 1;
+    if (!vm_spend(t, behind * (parent->kind == VM_LIST ? sizeof *child : sizeof *parent->children)))
+        return VM_ABORT;
+    memmove(parent->children + at, parent->children + at + 1, behind * sizeof *parent->children);
     parent->n--;
     for (; parent->kind == VM_LIST && at < parent->n; at++)
         parent->children[at]->key = at;
     node_free(t, child);
+    return VM_OK;
 }
 
 enum vm_status vm_set_bytes(struct vm_tree *t, struct vm_node *n, struct slice bytes)
@@ -321,10 +329,8 @@ static enum vm_status merge_field(struct vm_tree *t, struct vm_node *n, const st
     }
     if (skip_messages && child->kind == VM_MESSAGE)
         return VM_OK;
-    if (delete_empty && f->wire == PB_BYTES && !f->u) {
-        vm_remove(t, n, child);
-        return VM_OK;
-    }
+    if (delete_empty && f->wire == PB_BYTES && !f->u)
+        return vm_remove(t, n, child);
     if (child->kind == VM_MAP)
         return VM_ABORT;
     if (child->kind != VM_LIST) {

@@ -33,8 +33,12 @@ struct vm_node {
 struct vm_tree {
     struct vm_node root;
     size_t held, limit; /* bytes; what would pass the limit aborts */
+    uint64_t *work;     /* while a program runs: what it may still do, see vm_spend() */
     bool no_memory;
 };
+
+/* Takes a step with `bytes` bytes, in pieces of 64, from what the program may still do; false when it is used up. */
+bool vm_spend(struct vm_tree *t, uint64_t bytes);
 
 /* `bytes`: what the message is at first. */
 enum vm_status vm_tree_open(struct vm_tree *t, struct slice bytes, size_t limit);
@@ -62,7 +66,7 @@ enum vm_status vm_merge(struct vm_tree *t, struct vm_node *n, struct slice messa
 enum vm_status vm_set_bytes(struct vm_tree *t, struct vm_node *n, struct slice bytes);
 enum vm_status vm_set_scalar(struct vm_node *n, uint8_t wire, uint64_t value);
 void vm_empty(struct vm_tree *t, struct vm_node *n);
-void vm_remove(struct vm_tree *t, struct vm_node *parent, struct vm_node *child);
+enum vm_status vm_remove(struct vm_tree *t, struct vm_node *parent, struct vm_node *child);
 
 /* The fields of a message, in the order of their numbers, of lists by index, of maps by key. */
 void vm_write(const struct vm_node *message, struct pb_writer *w);

@@ -11,7 +11,6 @@ enum {
     BREAK_OUTER = VM_INSTRUCTION_ABORT_LEVEL_SKIP_CURRENT_INSTRUCTION_AND_BREAK_OUTER,
     PATH_MAX_PARTS = 32,
     MAX_DEPTH = 32, /* of instructions in instructions */
-    WORK_BYTES = 64,
 };
 
 /* A place in the patch: a number, or bytes. */
@@ -34,7 +33,6 @@ struct run {
     struct target dst;
     const struct vm_node *deleted; /* the node that was deleted last, while cursors further out may be at it */
     unsigned depth;
-    uint64_t *work;
 };
 
 struct path_part {
@@ -54,10 +52,7 @@ static enum vm_status run_instructions(struct run *r, struct slice message, uint
 
 static bool spend(struct run *r, uint64_t bytes)
 {
-    uint64_t cost = 1 + bytes / WORK_BYTES;
-    bool enough = *r->work >= cost;
-    *r->work = enough ? *r->work - cost : 0;
-    return enough;
+    return vm_spend(r->state, bytes);
 }
 
 static bool read_part(struct slice bytes, struct path_part *part)
@@ -285,8 +280,10 @@ static enum vm_status run_delete(struct run *r)
     if (!r->dst.node)
         return VM_ABORT;
     if (r->dst.parent) {
-        r->deleted = r->dst.node;
-        vm_remove(r->state, r->dst.parent, r->dst.node);
+        struct vm_node *deleted = r->dst.node;
+        if (vm_remove(r->state, r->dst.parent, deleted) != VM_OK)
+            return VM_ABORT;
+        r->deleted = deleted;
         r->dst = (struct target){0};
     } else {
         vm_empty(r->state, r->dst.node);
@@ -356,7 +353,7 @@ static enum vm_status run_instructions(struct run *r, struct slice message, uint
 
 enum vm_status vm_program_run(struct vm_program *p, struct vm_tree *state, struct slice patch, uint64_t *work)
 {
-    struct run r = {
-        .program = p, .state = state, .src = {PB_BYTES, 0, patch}, .dst = {&state->root, NULL}, .work = work};
+    struct run r = {.program = p, .state = state, .src = {PB_BYTES, 0, patch}, .dst = {&state->root, NULL}};
+    state->work = work;
     return run_instructions(&r, p->bytes, VM_PROGRAM_INSTRUCTIONS);
 }
