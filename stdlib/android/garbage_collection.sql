@@ -156,11 +156,10 @@ LEFT JOIN states AS s USING (gc_id)
 -- without a size of the heap nothing can be said about it
 WHERE h.max_heap_mb IS NOT NULL;
 
--- From the first size of a heap to the last one; no row without.
+-- From the first size of a heap to the last one; NULL without.
 CREATE PERFETTO VIEW _gc_stats_window AS
 SELECT min(ts) AS ts, max(ts) - min(ts) AS dur
-FROM _gc_heap_counter
-HAVING count() > 0;
+FROM _gc_heap_counter;
 
 -- Sizes of the heaps over time, and how much was allocated: the sum of all growth.
 CREATE PERFETTO TABLE _gc_heap_allocated AS
@@ -306,7 +305,7 @@ SELECT
   gc_during_android_startup_efficiency
 FROM _gc_stats_of!(_gc_process_sums);
 
--- The same for all processes together.
+-- The same for all processes together: always one row.
 CREATE PERFETTO VIEW _android_garbage_collection_stats(
   -- Start of the window.
   ts TIMESTAMP,

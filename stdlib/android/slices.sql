@@ -65,5 +65,5 @@ SELECT
     ),
     iif($name GLOB '*$*: #[0-9]*', 'Handler: ' || _remove_lambda_name($name), NULL),
     iif($name GLOB 'Transaction (*, *)', substr($name, 1, instr($name, ',')) || ' <...>)', NULL),
-    __intrinsic_strip_hex($name, 2)
+    __intrinsic_strip_hex($name, 3)
   );

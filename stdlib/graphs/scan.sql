@@ -45,8 +45,8 @@ RETURNS TableOrSubquery AS
     __intrinsic_token_apply_and_prefix!(_graph_scan_bind, (c1, c2, c3, c4, c5, c6, c7), $scan_columns)
 );
 
--- The same where each node has a row of its own in init_table, and the step brings it together with what came along the
--- edges.
+-- The same where nodes have rows of their own in init_table, and the step brings them together with what came along the
+-- edges. Rows of nodes that no edge leads to are results as they are.
 CREATE PERFETTO MACRO _graph_aggregating_scan(
   -- Edges: source_node_id, dest_node_id.
   graph_table TableOrSubquery,

@@ -51,7 +51,8 @@ RETURNS TableOrSubquery AS
 );
 
 -- A depth-first search from each root that ends by weight: (root_node_id, node_id, parent_node_id). The weights of the edges
--- taken are added up; a floor is the sum at which the search ends, a ceiling the sum that it does not pass.
+-- taken are added up: the search ends with the node that brings them above a floor, or before the one that would bring them
+-- above a ceiling.
 CREATE PERFETTO MACRO graph_reachable_weight_bounded_dfs(
   -- Edges: source_node_id, dest_node_id, edge_weight.
   graph_table TableOrSubquery,

@@ -34,7 +34,12 @@ static const struct {
      "dest_node_id, 3 AS edge_weight UNION ALL SELECT 2, 3, 4 UNION ALL SELECT 3, 4, 5), (SELECT 1 AS root_node_id, 7 "
      "AS "
      "root_target_weight), 1)",
-     "1,1,-;1,2,1;1,3,2"},
+     "1,1,-;1,2,1;1,3,2;1,4,3"},
+    {"SELECT root_node_id, group_concat(node_id) FROM graph_reachable_weight_bounded_dfs!((SELECT 1 AS source_node_id, "
+     "2 "
+     "AS dest_node_id, 4 AS edge_weight UNION ALL SELECT 1, 3, 0 UNION ALL SELECT 3, 4, 1 UNION ALL SELECT 4, 5, 0), "
+     "(SELECT 1 AS root_node_id, 4 AS root_target_weight UNION ALL SELECT 3, 1 UNION ALL SELECT 4, -1), 1) GROUP BY 1",
+     "1,1,2,3,4;3,3,4,5;4,4"},
     {"SELECT root_node_id, node_id FROM graph_reachable_weight_bounded_dfs!((SELECT 1 AS source_node_id, 2 AS "
      "dest_node_id, 3 "
      "AS edge_weight UNION ALL SELECT 2, 3, 5), (SELECT 1 AS root_node_id, 7 AS root_target_weight), 0)",
@@ -61,6 +66,10 @@ static const struct {
      "id)) "
      "ORDER BY id",
      "1,10;2,5;3,16"},
+    {"SELECT id, v FROM _graph_aggregating_scan!((SELECT 1 AS source_node_id, 3 AS dest_node_id UNION ALL SELECT 2, 3 "
+     "UNION ALL SELECT 3, 4), (SELECT 1 AS id, 10 AS v UNION ALL SELECT 2, 5), (v), (SELECT id, max(v) + 1 AS v FROM "
+     "$table GROUP BY id)) ORDER BY id",
+     "1,10;2,5;3,11;4,12"},
     {"SELECT id, ts, dur, value, next_value, delta_value FROM counter_leading_intervals!((SELECT 1 AS id, 10 AS ts, 1 "
      "AS "
      "track_id, 5 AS value UNION ALL SELECT 2, 20, 1, 5 UNION ALL SELECT 3, 30, 1, 7)) ORDER BY ts",

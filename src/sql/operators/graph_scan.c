@@ -3,8 +3,9 @@
  *
  * `step` is a SELECT over $table (id and the columns), run once a round; each row that it gives is a result, and goes
  * to the node's successors as their input. A scan's start rows are results as they are; its rounds go from one edge to
- * the next. An aggregating scan gives each node the start row of its own, and its rounds are layers: a node's comes
- * when all nodes before it are done. */
+ * the next. An aggregating scan's rounds are layers: a node's comes when all nodes before it are done, and the step
+ * sees the start row of the node with what came to it. Start rows of nodes that no edge leads to are results as they
+ * are. */
 #include "sql/operators/rows.h"
 #include "sql/operators/values.h"
 
@@ -188,12 +189,11 @@ static int load_start(struct scan *s, sqlite3_value *start, struct kept_rows *ro
     while (rc == SQLITE_OK && code == 0 && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
         struct kept_row r = {.id = sqlite3_column_int64(stmt, 0)};
         rc = SQLITE_OK;
-        if (s->aggregates) {
-            r.round = layer_of(s, r.id);
+        r.round = s->aggregates ? layer_of(s, r.id) : 0;
+        if (r.round)
             rc = keep(rows, r, stmt, s->n) ? SQLITE_OK : SQLITE_NOMEM;
-        } else if ((code = emit(s, stmt, out)) == 0) {
+        else if ((code = emit(s, stmt, out)) == 0)
             code = pass_on(s, stmt, 0, rows);
-        }
     }
     if (code == 0 && rc != SQLITE_OK && rc != SQLITE_DONE)
         code = engine_sqlite_error(s->e, rc, s->err);

@@ -1,7 +1,7 @@
 /* __intrinsic_dfs_weight_bounded(sources, destinations, weights, roots, targets, is_floor): a depth-first search from
  * each root that ends when the weights of the edges it has taken add up to the root's target.
  *
- * A floor is reached by the node that is found last; a ceiling is not passed. */
+ * A floor is passed by the node that is found last; a ceiling is not passed. */
 #include "sql/operators/table_functions.h"
 #include "sql/operators/values.h"
 
@@ -57,7 +57,7 @@ static int search(struct weighted *w, uint32_t number, int64_t root, int64_t tar
         int rc = append(w, out, words);
         if (rc)
             return rc;
-        if (floor && total >= target)
+        if (floor && total > target)
             return 0;
         for (uint32_t e = w->g->first[node + 1]; e-- > w->g->first[node];)
             if (w->seen[w->g->edges[e]] != number &&
