@@ -46,28 +46,31 @@ static size_t quoted(const char *t, size_t n, char close, bool *closed)
     return n;
 }
 
+/* Where digits from i on end; one separator may stand between two of them ("1_000"). */
+static size_t digits_end(const char *t, size_t n, size_t i, bool (*is_one)(char))
+{
+    size_t first = i;
+    while (i < n && (is_one(t[i]) || (t[i] == '_' && i > first && t[i - 1] != '_' && i + 1 < n && is_one(t[i + 1]))))
+        i++;
+    return i;
+}
+
 static size_t number(const char *t, size_t n, enum token_kind *kind)
 {
     size_t i = 0;
     *kind = TOKEN_NUMBER;
     if (t[0] == '0' && n > 2 && (t[1] == 'x' || t[1] == 'X') && is_hex(t[2])) {
-        for (i = 3; i < n && is_hex(t[i]); i++)
-            ;
+        i = digits_end(t, n, 2, is_hex);
     } else {
-        while (i < n && is_digit(t[i]))
-            i++;
-        if (i < n && t[i] == '.') {
-            i++;
-            while (i < n && is_digit(t[i]))
-                i++;
-        }
+        i = digits_end(t, n, 0, is_digit);
+        if (i < n && t[i] == '.')
+            i = digits_end(t, n, i + 1, is_digit);
         if (i < n && (t[i] == 'e' || t[i] == 'E')) {
             size_t e = i + 1;
             if (e < n && (t[e] == '+' || t[e] == '-'))
                 e++;
             if (e < n && is_digit(t[e]))
-                for (i = e; i < n && is_digit(t[i]);)
-                    i++;
+                i = digits_end(t, n, e, is_digit);
         }
     }
     while (i < n && is_name(t[i])) { /* "12ab" */

@@ -67,8 +67,9 @@ struct engine_result {
     sqlite3_stmt *stmt;         /* NULL: a statement without output (CREATE PERFETTO ..., INCLUDE), already executed */
     struct plan_output *direct; /* its rows, which are not SQLite's; NULL: they are */
     int n_columns;
-    bool row;  /* the first row has been fetched and not handed out yet */
-    bool done; /* no more rows */
+    char **names; /* of columns that SQLite calls otherwise than they are written; NULL: of none */
+    bool row;     /* the first row has been fetched and not handed out yet */
+    bool done;    /* no more rows */
 };
 
 /* A text being run statement by statement. */

@@ -16,6 +16,7 @@ static const struct {
     {"\"open", "!"},
     {"x'ab' x'a' X''", "n!n"},
     {"1 1.5 .5 1e3 1e+3 0x1F 12ab 1e", "nnnnnn!!"},
+    {"1_000 1_0.2_5e1_0 0xf_f 1__0 1_ 1_a 0x_f", "nnn!!!!"},
     {"$a :b @c ?1 ? #d $a::b", "vvvvvvv"},
     {"$", "!"},
     {"$a(1)", "v(n)"},

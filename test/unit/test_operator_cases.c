@@ -149,6 +149,13 @@ static const struct {
      "y UNION "
      "ALL SELECT 'b', NULL UNION ALL SELECT 'c', 2 UNION ALL SELECT 'd', 1)",
      "c-a-d-b,a,d,c,b"},
+    {"SELECT group_concat(DISTINCT x ORDER BY x DESC), json_group_array(DISTINCT x ORDER BY y) FROM (SELECT 1 AS x, 5 "
+     "AS "
+     "y UNION ALL SELECT 3, 4 UNION ALL SELECT 1, 1 UNION ALL SELECT NULL, 2 UNION ALL SELECT NULL, 9)",
+     "3,1,[null,3,1]"},
+    {"CREATE PERFETTO MACRO tens(x Expr) RETURNS Expr AS $x * 1_0; CREATE PERFETTO FUNCTION k(x LONG) RETURNS LONG AS "
+     "SELECT $x * 1_000; SELECT 1_000_000, 0xf_f, tens!(2_0), k(3), x FROM (SELECT 5 AS x) WHERE x < 1_0",
+     "1000000,255,200,3000,5"},
     {"SELECT json_group_array(x ORDER BY max(x, 5) DESC, x) FROM (SELECT 1 AS x UNION ALL SELECT 9 UNION ALL SELECT 3)",
      "[9,1,3]"},
     {"SELECT timediff('2023-03-01', '2023-02-27 12:00'), timediff('2000-01-01', '2001-03-04 05:06:07.5'), "

@@ -25,8 +25,9 @@ static bool word_at(const struct sql_tokens *t, size_t i, const char *word)
 }
 
 struct call {
-    size_t open, order, close; /* places of "(", "ORDER" and ")" */
+    size_t open, order, close; /* places of "(", or "DISTINCT" behind it, of "ORDER" and ")" */
     size_t n_args;
+    bool distinct;
 };
 
 /* Is there f( … ORDER BY … ) at t[at]? */
@@ -38,15 +39,19 @@ static bool find_call(const struct sql_tokens *t, size_t at, struct call *c)
     c->open = skip(t, at + 1);
     c->order = 0;
     c->n_args = 1;
-    if (c->open >= t->n || t->p[c->open].kind != TOKEN_LP || word_at(t, skip(t, c->open + 1), "distinct"))
+    if (c->open >= t->n || t->p[c->open].kind != TOKEN_LP)
         return false;
-    for (size_t i = c->open; i < t->n; i++) {
+    size_t first = skip(t, c->open + 1), from = c->open;
+    c->distinct = word_at(t, first, "distinct");
+    if (c->distinct)
+        c->open = first;
+    for (size_t i = from; i < t->n; i++) {
         int kind = t->p[i].kind;
         if (kind == TOKEN_LP)
             depth++;
         else if (kind == TOKEN_RP && --depth == 0) {
             c->close = i;
-            return c->order != 0;
+            return c->order != 0 && (!c->distinct || c->n_args == 1); /* SQLite says what is wrong with more */
         } else if (depth == 1 && kind == TOKEN_COMMA && !c->order)
             c->n_args++;
         else if (depth == 1 && !c->order && word_at(t, i, "order") && word_at(t, skip(t, i + 1), "by"))
@@ -102,13 +107,23 @@ static void put_term(struct output *o, const struct sql_tokens *t, size_t from, 
     put_made(o, arena_printf(o->arena, ", %d", flags));
 }
 
+/* The call as it was written, in a comment: columns are named after it. "" when a comment cannot hold it. */
+static const char *written(struct output *o, const struct sql_tokens *t, size_t at, const struct call *c)
+{
+    size_t len;
+    const char *text = sql_tokens_join(o->arena, t->p + at, c->close + 1 - at, &len);
+    return !text ? NULL : strstr(text, "*/") ? "" : arena_printf(o->arena, "/*%s*/", text);
+}
+
 static void rewrite_call(struct output *o, const struct sql_tokens *t, size_t at, const struct call *c)
 {
     int depth = 0;
     size_t by = skip(t, c->order + 1), from = by + 1;
     o->at = &t->p[at];
-    put_made(o, arena_printf(o->arena, "__intrinsic_ordered_agg('%.*s', %zu, ", (int)t->p[at].len, t->p[at].text,
-                             c->n_args));
+    put_made(o, ORDERED_CALL);
+    put_made(o, written(o, t, at, c));
+    put_made(o, arena_printf(o->arena, "'%s%.*s', %zu, ", c->distinct ? ORDERED_DISTINCT : "", (int)t->p[at].len,
+                             t->p[at].text, c->n_args));
     put(o, t->p + c->open + 1, c->order - c->open - 1);
     for (size_t i = from; i <= c->close; i++) {
         int kind = t->p[i].kind;
@@ -144,4 +159,35 @@ bool ordered_rewrite(struct sql_tokens *t, struct arena *arena)
     sql_tokens_free(t);
     *t = o.t;
     return true;
+}
+
+/* Where the call whose arguments begin at `p` ends. */
+static const char *call_end(const char *p)
+{
+    const char *end = p + strlen(p);
+    enum token_kind kind;
+    for (int depth = 1; p < end && depth > 0;) {
+        p += token_next(p, (size_t)(end - p), &kind);
+        depth += kind == TOKEN_LP ? 1 : kind == TOKEN_RP ? -1 : 0;
+    }
+    return p;
+}
+
+char *ordered_column_name(const char *name)
+{
+    static const char mark[] = ORDERED_CALL "/*";
+    const char *call = strstr(name, mark);
+    char *out = call ? mem_zalloc(strlen(name) + 1) : NULL, *to = out;
+    if (!out)
+        return NULL;
+    for (; call; call = strstr(name, mark)) {
+        const char *from = call + strlen(mark), *end = strstr(from, "*/");
+        if (!end)
+            break;
+        to = mempcpy(to, name, (size_t)(call - name));
+        to = mempcpy(to, from, (size_t)(end - from));
+        name = call_end(end);
+    }
+    strcpy(to, name);
+    return out;
 }

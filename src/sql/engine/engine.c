@@ -2,6 +2,7 @@
 #include "sql/engine.h"
 
 #include "base/alloc.h"
+#include "sql/dialect/ordered.h"
 #include "sql/engine/harden.h"
 #include "sql/engine/heap.h"
 #include "sql/engine/prelude.h"
@@ -326,6 +327,21 @@ static int next_direct(struct engine_result *r, struct error *err)
     return rc >= 0 && damage ? snapshot_damaged(damage, err) : rc;
 }
 
+/* What columns are called where the front end has put something in the place of what was written. */
+static void find_names(struct engine_result *r)
+{
+    for (int i = 0; i < r->n_columns; i++) {
+        const char *called = sqlite3_column_name(r->stmt, i);
+        char *name = called ? ordered_column_name(called) : NULL;
+        if (name && !r->names)
+            r->names = mem_zalloc((size_t)r->n_columns * sizeof *r->names);
+        if (name && r->names)
+            r->names[i] = name;
+        else
+            mem_free(name);
+    }
+}
+
 int engine_script_next(struct engine_script *s, struct engine_result *r, struct error *err)
 {
     struct engine *e = s->engine;
@@ -368,6 +384,7 @@ int engine_script_next(struct engine_script *s, struct engine_result *r, struct 
     }
     r->stmt = next.stmt;
     r->n_columns = sqlite3_column_count(next.stmt);
+    find_names(r);
     r->row = rc == 1;
     r->done = rc == 0;
     s->n_statements_with_output += counts_as_output(r);
@@ -392,6 +409,8 @@ int engine_result_next(struct engine_result *r, struct error *err)
 
 const char *engine_result_column_name(const struct engine_result *r, int column)
 {
+    if (r->names && column >= 0 && column < r->n_columns && r->names[column])
+        return r->names[column];
     const char *name = r->stmt ? sqlite3_column_name(r->stmt, column) : NULL;
     return name ? name : "";
 }
@@ -440,6 +459,9 @@ const void *engine_value_blob(const struct engine_result *r, int column, size_t 
 
 void engine_result_close(struct engine_result *r)
 {
+    for (int i = 0; r->names && i < r->n_columns; i++)
+        mem_free(r->names[i]);
+    mem_free(r->names);
     plan_output_close(r->direct);
     sqlite3_finalize(r->stmt);
     *r = (struct engine_result){.done = true};

@@ -62,6 +62,38 @@ static int compare_rows(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
+static int compare_first_args(const void *a, const void *b)
+{
+    const struct ordered_row *x = a, *y = b;
+    int c = compare_values(x->values[0], y->values[0]);
+    return c ? c : x->number < y->number ? -1 : x->number > y->number;
+}
+
+static void free_row(const struct ordered *o, const struct ordered_row *row)
+{
+    for (int k = 0; k < o->n_args + o->n_keys; k++)
+        sqlite3_value_free(row->values[k]);
+    mem_free(row->values);
+}
+
+/* Of rows with equal arguments the first stays. False: to be stopped. */
+static bool make_distinct(struct ordered *o, struct engine *e)
+{
+    if (strncmp(o->name, ORDERED_DISTINCT, strlen(ORDERED_DISTINCT)) != 0)
+        return true;
+    if (!stop_sort(o->rows.p, o->rows.n, sizeof *o->rows.p, compare_first_args, engine_stop(e)))
+        return false;
+    size_t n = 0;
+    for (size_t i = 0; i < o->rows.n; i++) {
+        if (n && compare_values(o->rows.p[n - 1].values[0], o->rows.p[i].values[0]) == 0)
+            free_row(o, &o->rows.p[i]);
+        else
+            o->rows.p[n++] = o->rows.p[i];
+    }
+    o->rows.n = n;
+    return true;
+}
+
 static void step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     struct ordered *o = sqlite3_aggregate_context(ctx, sizeof *o);
@@ -164,7 +196,7 @@ static void final(sqlite3_context *ctx)
     struct engine *e = function_engine(ctx);
     if (o->failed) /* step() has said why */
         ;
-    else if (!stop_sort(o->rows.p, o->rows.n, sizeof *o->rows.p, compare_rows, engine_stop(e)))
+    else if (!make_distinct(o, e) || !stop_sort(o->rows.p, o->rows.n, sizeof *o->rows.p, compare_rows, engine_stop(e)))
         sqlite3_result_error_code(ctx, engine_gave_up(e));
     else if (!texts_are_there(o))
         sqlite3_result_error_nomem(ctx);
@@ -174,11 +206,8 @@ static void final(sqlite3_context *ctx)
         json(ctx, o, "{}");
     else
         concat(ctx, o);
-    for (size_t i = 0; i < o->rows.n; i++) {
-        for (int k = 0; k < o->n_args + o->n_keys; k++)
-            sqlite3_value_free(o->rows.p[i].values[k]);
-        mem_free(o->rows.p[i].values);
-    }
+    for (size_t i = 0; i < o->rows.n; i++)
+        free_row(o, &o->rows.p[i]);
     vec_free(&o->rows);
     *o = (struct ordered){0};
 }
