@@ -2,11 +2,11 @@
 
 INCLUDE PERFETTO MODULE graphs.scan;
 
--- A name for each frame: the deobfuscated one, the demangled one, or the file that it lies in.
+-- A name for each frame: the deobfuscated one, the demangled one, or the one of its file.
 CREATE PERFETTO TABLE _callstack_spf_summary AS
 SELECT
   f.id,
-  coalesce(f.deobfuscated_name, demangle(f.name), f.name, '[unknown]') AS name,
+  coalesce(f.deobfuscated_name, demangle(f.name), f.name, 'unknown') AS name,
   m.name AS mapping_name,
   f.symbol_set_id
 FROM stack_profile_frame AS f
