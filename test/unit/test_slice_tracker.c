@@ -89,6 +89,34 @@ START_TEST(async_slices_share_tracks)
 }
 END_TEST
 
+/* The first track that is free, as a look at one after the other finds it; and a crowd that is not looked through. */
+START_TEST(complete_slices_take_the_first_free_track)
+{
+    enum { N = 2000, CROWD = 200000 };
+    struct track_tracker *tt = f.im.tracks;
+    struct track_spec spec = {.type = "async", .parent = UINT32_MAX};
+    uint32_t set = track_set_intern(tt, 0, &spec), tracks[N], n = 0, seed = 1;
+    int64_t ends[N];
+    for (uint32_t i = 0; i < N; i++) {
+        seed = seed * 1103515245 + 12345;
+        int64_t ts = i == N - 1 ? INT64_MAX : i + seed / 65536 % 50,
+                dur = i % 100 && i < N - 1 ? seed / 65536 % 300 : INT64_MAX;
+        uint32_t at = 0, got = track_set_scoped(tt, set, ts, dur);
+        while (at < n && ends[at] > ts)
+            at++;
+        if (at == n)
+            tracks[n++] = got;
+        ck_assert_uint_eq(got, tracks[at]);
+        ends[at] = dur == INT64_MAX ? INT64_MAX : ts + dur;
+    }
+    ck_assert_uint_gt(n, 20);
+    uint32_t before = f.st.t[T_track].n_rows;
+    for (int64_t i = 0; i < CROWD; i++)
+        track_set_scoped(tt, set, N + i, INT64_MAX);
+    ck_assert_uint_gt(f.st.t[T_track].n_rows, before + CROWD / 2);
+}
+END_TEST
+
 START_TEST(slices_nest)
 {
     strid a = fixture_str(&f, "a"), b = fixture_str(&f, "b"), cat = fixture_str(&f, "cat");
@@ -209,6 +237,7 @@ Suite *slice_tracker_suite(void)
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, a_track_is_its_type_machine_and_dimensions);
     tcase_add_test(c, async_slices_share_tracks);
+    tcase_add_test(c, complete_slices_take_the_first_free_track);
     tcase_add_test(c, slices_nest);
     tcase_add_test(c, an_end_may_name_what_it_ends);
     tcase_add_test(c, complete_slices_close_by_time);

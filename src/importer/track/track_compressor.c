@@ -9,8 +9,6 @@ struct member { /* one track of a set; its index in the set is track_compressor_
     uint32_t track;
     uint32_t nest; /* open slices */
     int64_t cookie;
-    int64_t end_ts; /* of the last complete slice; INT64_MIN for members used by cookie */
-    bool by_cookie;
     bool queued; /* its index stands in `free` */
     bool unused; /* made without a cookie */
 };
@@ -24,6 +22,11 @@ struct track_set {
     struct u64map by_cookie; /* cookie -> index of member */
     VEC(uint32_t)
     free; /* a heap, lowest index first; an entry may have been taken again by its own cookie */
+    /* Members of complete slices are never used by cookies. They are the leaves of a tree, in the order in which they
+     * were made: when the last slice on each ends, and above two of them the earlier end. */
+    VEC(uint32_t) scoped; /* tracks */
+    int64_t *ends;        /* 1: the root; from n_leaves on: the leaves, INT64_MAX without a member */
+    size_t n_leaves;
 };
 
 struct track_compressor {
@@ -44,6 +47,8 @@ void track_compressor_close(struct track_compressor *c)
         vec_free(&c->sets.p[i].members);
         u64map_free(&c->sets.p[i].by_cookie);
         vec_free(&c->sets.p[i].free);
+        vec_free(&c->sets.p[i].scoped);
+        mem_free(c->sets.p[i].ends);
     }
     vec_free(&c->sets);
     mem_free(c);
@@ -133,10 +138,8 @@ static struct member *member_of(struct track_tracker *t, struct track_set *s, in
         m = add_member(t, s);
     if (!m || !u64map_set(&s->by_cookie, (uint64_t)cookie, (uint64_t)(m - s->members.p)))
         return NULL;
-    m->by_cookie = true;
     m->unused = false;
     m->cookie = cookie;
-    m->end_ts = INT64_MIN;
     return m;
 }
 
@@ -182,22 +185,64 @@ uint32_t track_set_end(struct track_tracker *t, uint32_t set, int64_t cookie)
     return m->track;
 }
 
+static void set_end(struct track_set *s, size_t place, int64_t end)
+{
+    size_t i = s->n_leaves + place;
+    s->ends[i] = end;
+    for (i /= 2; i; i /= 2)
+        s->ends[i] = s->ends[2 * i] < s->ends[2 * i + 1] ? s->ends[2 * i] : s->ends[2 * i + 1];
+}
+
+/* The first place whose slice has ended by `ts`; SIZE_MAX: none. */
+static size_t first_ended(const struct track_set *s, int64_t ts)
+{
+    if (!s->n_leaves || s->ends[1] > ts)
+        return SIZE_MAX;
+    size_t i = 1;
+    while (i < s->n_leaves)
+        i = s->ends[2 * i] <= ts ? 2 * i : 2 * i + 1;
+    return i - s->n_leaves < s->scoped.n ? i - s->n_leaves : SIZE_MAX;
+}
+
+/* Twice the leaves; their parents are set again, one place after the other. */
+static bool grow_tree(struct track_set *s)
+{
+    enum { FIRST = 4 };
+    size_t n = s->n_leaves ? 2 * s->n_leaves : FIRST, before = s->n_leaves;
+    int64_t *ends = mem_alloc(2 * n * sizeof *ends), *old = s->ends;
+    if (!ends)
+        return false;
+    for (size_t i = 0; i < 2 * n; i++)
+        ends[i] = INT64_MAX;
+    s->ends = ends;
+    s->n_leaves = n;
+    for (size_t i = 0; i < before; i++)
+        set_end(s, i, old[before + i]);
+    mem_free(old);
+    return true;
+}
+
+static size_t add_scoped(struct track_tracker *t, struct track_set *s)
+{
+    if (s->scoped.n == s->n_leaves && !grow_tree(s))
+        return SIZE_MAX;
+    const struct member *m = add_member(t, s);
+    return m && vec_push(&s->scoped, m->track) ? s->scoped.n - 1 : SIZE_MAX;
+}
+
 uint32_t track_set_scoped(struct track_tracker *t, uint32_t set, int64_t ts, int64_t dur)
 {
     struct track_set *s = set_at(t, set);
+    int64_t end;
     if (!s)
         return track_tracker_no_memory(t);
-    struct member *m = NULL;
-    for (size_t i = 0; i < s->members.n && !m; i++)
-        if (!s->members.p[i].by_cookie && s->members.p[i].end_ts <= ts)
-            m = &s->members.p[i];
-    if (!m)
-        m = add_member(t, s);
-    if (!m)
+    size_t place = first_ended(s, ts);
+    if (place == SIZE_MAX)
+        place = add_scoped(t, s);
+    if (place == SIZE_MAX)
         return track_tracker_no_memory(t);
-    if (__builtin_add_overflow(ts, dur, &m->end_ts))
-        m->end_ts = INT64_MAX;
-    return m->track;
+    set_end(s, place, __builtin_add_overflow(ts, dur, &end) ? INT64_MAX : end);
+    return s->scoped.p[place];
 }
 
 uint32_t track_set_first(struct track_tracker *t, uint32_t set)
@@ -209,8 +254,7 @@ uint32_t track_set_first(struct track_tracker *t, uint32_t set)
         struct member *m = add_member(t, s);
         if (!m || !offer(s, m))
             return track_tracker_no_memory(t);
-        m->by_cookie = true; /* for cookies: what shares it knows when it ends */
-        m->unused = true;
+        m->unused = true; /* for cookies: what shares it knows when it ends */
     }
     return s->members.p[0].track;
 }
