@@ -31,14 +31,17 @@ bool alloc_allowed(size_t size)
     return __builtin_expect(!gate_fn, 1) || gate_fn(gate_ctx, size);
 }
 
+/* Of threads that come to the same end one makes its pages; the others do not wait for it. */
 static void populate(uintptr_t end)
 {
     uintptr_t top = (uintptr_t)sbrk(0) & ~(uintptr_t)(PAGE - 1), from = (end + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
-    if (from >= top) /* not of the heap, or its last page */
+    uintptr_t before = atomic_load_explicit(&populated, memory_order_relaxed);
+    if (from >= top || end <= before) /* not of the heap, or its last page */
         return;
     uintptr_t to = top - from > POPULATE_BYTES ? from + POPULATE_BYTES : top;
-    bool done = madvise((void *)from, to - from, MADV_POPULATE_WRITE) == 0;
-    atomic_store_explicit(&populated, done ? to : UINTPTR_MAX, memory_order_relaxed);
+    if (atomic_compare_exchange_strong_explicit(&populated, &before, to, memory_order_relaxed, memory_order_relaxed) &&
+        madvise((void *)from, to - from, MADV_POPULATE_WRITE) != 0)
+        atomic_store_explicit(&populated, UINTPTR_MAX, memory_order_relaxed);
 }
 
 void alloc_populate_heap(void)

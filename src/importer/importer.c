@@ -211,6 +211,7 @@ int importer_add_file(struct importer *im, const char *path, struct error *err)
     mem_free(of_folder);
     im->directory_bytes = ctf_import_bytes(im);
     proto_reader_finish_file(im->proto);
+    bundles_ahead_end(im);
     note_duration(im, start);
     return check(im, rc, err);
 }
@@ -255,6 +256,7 @@ int importer_finish(struct importer *im, struct error *err)
     if (attached)
         return attached < 0 ? attached : clock_state_load(im, snapshot_info_of(im->st).clocks, err);
     otlp_place(im);
+    bundles_ahead_end(im);
     sorter_drain(im->sorter, im->opt.progress_step ? tell_sorted : NULL, im);
     if (im->opt.progress_step)
         im->opt.progress_step(im->opt.progress_ctx, "indexing", 0, 0);
@@ -325,6 +327,7 @@ void importer_close(struct importer *im)
     for (size_t i = im->machines.n; i-- > 0;)
         machine_close(im->machines.p[i]);
     vec_free(&im->machines);
+    bundles_ahead_end(im);
     vec_free(&im->clock_files);
     vec_free(&im->generations);
     u64map_free(&im->machine_rows);

@@ -15,6 +15,7 @@ int main(int argc, char **argv)
      * having many of its pages made at once (measured: 0.95 to 0.99 of the time of four loads). */
     mallopt(M_TOP_PAD, 8 << 20);
     mallopt(M_TRIM_THRESHOLD, 64 << 20);
+    mallopt(M_ARENA_MAX, 1); /* what one thread allocates and another frees is there for both */
     alloc_populate_heap();
     return shell_main(argc, argv);
 }

@@ -1,5 +1,6 @@
 /* Tests the sorter against qsort on random inputs, whole and by windows. */
 #include "base/alloc.h"
+#include "importer/sort/event_block.h"
 #include "importer/sort/merge_sort.h"
 #include "storage/stats.h"
 
@@ -71,6 +72,20 @@ static size_t merge_slowly(struct record **queues, const size_t *n, size_t n_que
 
 enum { MAX_EVENTS = 20000, MAX_QUEUES = 40 };
 
+/* In each of the ways there are. */
+static void push(struct sorter *s, uint32_t queue, const struct sort_event *events, size_t n)
+{
+    struct sort_block b;
+    if (n == 1) {
+        sorter_push(s, queue, *events);
+    } else if (queue % 3 == 0 || (queue % 3 == 1 && n % 2)) { /* some queues get both */
+        ck_assert(sort_block_make(&b, events, (uint32_t)n));
+        sorter_push_block(s, queue, &b);
+    } else {
+        sorter_push_run(s, queue, events, n);
+    }
+}
+
 START_TEST(the_merge_of_random_queues_is_that_of_qsort)
 {
     uint64_t seed = (uint64_t)_i * 7919 + 1;
@@ -99,15 +114,12 @@ START_TEST(the_merge_of_random_queues_is_that_of_qsort)
         run[q][n_run[q]++] = (struct sort_event){ts, n[q], 0};
         n[q]++;
         if (n_run[q] == 1 + q % MAX_RUN) {
-            if (n_run[q] == 1)
-                sorter_push(s, (uint32_t)q, run[q][0]);
-            else
-                sorter_push_run(s, (uint32_t)q, run[q], n_run[q]);
+            push(s, (uint32_t)q, run[q], n_run[q]);
             n_run[q] = 0;
         }
     }
     for (uint32_t q = 0; q < n_queues; q++)
-        sorter_push_run(s, q, run[q], n_run[q]);
+        sorter_push_run(s, q, run[q], n_run[q]); /* of none, too */
     sorter_drain(s, NULL, NULL);
     for (size_t q = 0; q < n_queues; q++)
         qsort(queues[q], n[q], sizeof *queues[q], by_ts_then_arrival);
@@ -237,10 +249,14 @@ START_TEST(negative_times_are_counted_and_dropped)
     sorter_push(s, q, (struct sort_event){INT64_MIN, 1, 0});
     sorter_push(s, q, (struct sort_event){INT64_MAX, 2, 0});
     sorter_push(s, q, (struct sort_event){0, 3, 0});
+    struct sort_block b;
+    ck_assert(sort_block_make(&b, (struct sort_event[]){{7, 4, 0}, {-7, 5, 0}}, 2));
+    sorter_push_block(s, q, &b);
     sorter_drain(s, NULL, NULL);
-    ck_assert_uint_eq(sink.n, 2);
+    ck_assert_uint_eq(sink.n, 3);
     ck_assert_uint_eq(room[0].arrival, 3);
-    ck_assert_int_eq(stats_get(&stats, 0, STAT_trace_sorter_negative_timestamp_dropped), 2);
+    ck_assert_uint_eq(room[1].arrival, 4);
+    ck_assert_int_eq(stats_get(&stats, 0, STAT_trace_sorter_negative_timestamp_dropped), 3);
     sorter_close(s);
     stats_free(&stats);
 }

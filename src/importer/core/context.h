@@ -84,21 +84,22 @@ struct importer {
     const struct machine_parts *parts;
     struct trace_input input;
     struct import_options opt;
-    struct clock_graph *clocks;        /* importer/clock */
-    struct remote_sync *remote;        /* importer/clock: how remote machines' clocks relate to the host's */
-    struct recordings *recordings;     /* importer/clock: separate recordings; NULL when none was added */
-    struct sorter *sorter;             /* importer/sort */
-    struct track_tracker *tracks;      /* importer/track: tracks by type and dimensions, for all machines */
-    struct slice_tracker *slices;      /* importer/track: open slices of every track */
-    struct flow_tracker *flows;        /* importer/track */
-    struct gpu_flows *gpu_flows;       /* importer/track: NULL until something names a stage of a GPU */
-    uint64_t input_bytes;              /* of the files that have come, packed as they are */
-    uint64_t directory_bytes;          /* of CTF traces in directories */
-    struct reader *reader;             /* importer/input: formats, archives, blobs */
-    struct trace_dat_files *trace_dat; /* importer/trace_dat: files of trace-cmd, hosts and guests */
-    struct otlp *otlp;                 /* importer/otlp: spans collected so far; NULL when there are none */
-    struct perf_folder *perf_folder;   /* importer/perf: files beside a perf.data; NULL when there are none */
-    struct ctf_import *ctf;            /* importer/ctf: CTF traces collected so far; NULL when there are none */
+    struct clock_graph *clocks;          /* importer/clock */
+    struct remote_sync *remote;          /* importer/clock: how remote machines' clocks relate to the host's */
+    struct recordings *recordings;       /* importer/clock: separate recordings; NULL when none was added */
+    struct sorter *sorter;               /* importer/sort */
+    struct track_tracker *tracks;        /* importer/track: tracks by type and dimensions, for all machines */
+    struct slice_tracker *slices;        /* importer/track: open slices of every track */
+    struct flow_tracker *flows;          /* importer/track */
+    struct gpu_flows *gpu_flows;         /* importer/track: NULL until something names a stage of a GPU */
+    uint64_t input_bytes;                /* of the files that have come, packed as they are */
+    uint64_t directory_bytes;            /* of CTF traces in directories */
+    struct reader *reader;               /* importer/input: formats, archives, blobs */
+    struct trace_dat_files *trace_dat;   /* importer/trace_dat: files of trace-cmd, hosts and guests */
+    struct otlp *otlp;                   /* importer/otlp: spans collected so far; NULL when there are none */
+    struct perf_folder *perf_folder;     /* importer/perf: files beside a perf.data; NULL when there are none */
+    struct bundles_ahead *bundles_ahead; /* importer/ftrace: NULL until there are large bundles */
+    struct ctf_import *ctf;              /* importer/ctf: CTF traces collected so far; NULL when there are none */
     VEC(struct machine_ctx *)
     machines;                         /* by machine row */
     struct proto_reader *proto;       /* importer/proto: the trace being read */

@@ -1,9 +1,9 @@
 /* The ftrace events of one machine: bundles of per-cpu events to ftrace_event rows, and to whatever each kind of event
  * means (sched slices, counters, slices …).
  *
- * Tokenizing (bundle.c, compact.c, retime.c) splits bundles into per-cpu queues of the sorter; parsing (parse.c) sees
- * them in time order: it adds the ftrace_event row, whose args stay bytes until a query asks (event_args.c), and calls
- * the handler of the event's kind (handlers_*.c, one table of rows a family). */
+ * Tokenizing (bundle.c, bundle_split.c, bundles_ahead.c, compact.c, retime.c) splits bundles into per-cpu queues of the
+ * sorter; parsing (parse.c) sees them in time order: it adds the ftrace_event row, whose args stay bytes until a query
+ * asks (event_args.c), and calls the handler of the event's kind (handlers_*.c, one table of rows a family). */
 #ifndef MERIDIAN_IMPORTER_FTRACE_FTRACE_H
 #define MERIDIAN_IMPORTER_FTRACE_FTRACE_H
 
@@ -56,6 +56,9 @@ struct ftrace_other_event {
 bool ftrace_has_handler(uint32_t id);
 /* Makes what such an event means, in order of time, out of a message of its fields. No row of ftrace_event. */
 void ftrace_handle_event(struct machine_ctx *m, const struct ftrace_other_event *event, struct slice message);
+
+/* A file's bundles may be split in a thread (bundles_ahead.h): ends it, before what they lie in is unmapped. */
+void bundles_ahead_end(struct importer *im);
 
 extern const struct packet_handler ftrace_packet_handlers[];
 

@@ -6,6 +6,7 @@
 #include "importer/clock/clock_graph.h"
 #include "importer/core/kept_args.h"
 #include "importer/core/packet.h"
+#include "importer/ftrace/bundle_split.h"
 #include "importer/ftrace/ftrace.h"
 #include "importer/sort/sorter.h"
 #include "importer/track/process_tracker.h"
@@ -123,7 +124,8 @@ struct ftrace_machine {
     /* tokenizing */
     int64_t last_clock_snapshot; /* ftrace_timestamp of the last one added; several bundles carry the same */
     VEC(strid)
-    comms; /* intern_table of the bundle at hand */
+    comms;                 /* intern tables of all bundles, one behind the other */
+    uint32_t split_misses; /* bundles that were split ahead of their turn for nothing, lately */
     VEC(struct ftrace_retimed)
     retimed;
     struct u64map gpu_sync;    /* adreno: timestamp -> index in gpu_sync_points */
@@ -184,47 +186,11 @@ void *ftrace_family_state(struct ftrace_machine *f, enum ftrace_family which, si
 
 /* --- tokenizing -------------------------------------------------------------------------------------------------- */
 
-/* b of a queued event: length << 32 | generation << 8 | flags. */
-enum {
-    EVENT_FROM_START = 1, /* a points to the whole FtraceEvent, else behind its leading timestamp */
-    EVENT_ROW_ONLY = 2,   /* becomes a row, nothing else */
-    EVENT_RETIMED = 4,    /* a is an index in `retimed`; no row */
-};
-
-/* Events of a bundle on their way to a queue: many at once cost less than each by itself. */
-struct ftrace_gather {
-    struct sorter *sorter;
-    uint32_t queue;
-    uint32_t n;
-    struct sort_event events[128];
-};
-
-static inline void ftrace_gather_begin(struct ftrace_gather *g, struct sorter *s, uint32_t queue)
-{
-    g->sorter = s;
-    g->queue = queue;
-    g->n = 0;
-}
-
-static inline void ftrace_gather_flush(struct ftrace_gather *g)
-{
-    sorter_push_run(g->sorter, g->queue, g->events, g->n);
-    g->n = 0;
-}
-
-static inline void ftrace_gather(struct ftrace_gather *g, struct sort_event e)
-{
-    if (g->n == sizeof g->events / sizeof *g->events)
-        ftrace_gather_flush(g);
-    g->events[g->n++] = e;
-}
-
 struct ftrace_cpu *ftrace_cpu(struct ftrace_machine *f, uint32_t cpu);
 /* True when timestamps of `clock` are trace time as they are, for all of a bundle. */
 bool ftrace_clock_is_trace_time(const struct packet *p, struct clock_id clock);
 enum tokenize_result ftrace_tokenize_bundle(struct packet *p);
 enum tokenize_result ftrace_tokenize_stats(struct packet *p);
-void ftrace_tokenize_compact(struct packet *p, struct ftrace_cpu *c, struct clock_id clock, struct slice compact);
 
 /* Deals with the kinds of events that are re-timed; false for all others. `ts` is when it was recorded. */
 bool ftrace_retime(struct packet *p, struct ftrace_cpu *c, int64_t ts, uint32_t id, struct slice event);

@@ -144,7 +144,7 @@ void ftrace_parse_switches(void *owner, const struct sort_event *events, size_t 
         const struct sort_event *s = &events[i];
         int32_t next_pid = (int32_t)(uint32_t)s->a, next_prio = (int16_t)s->b;
         int64_t prev_state = (int64_t)s->b >> 16;
-        strid next_comm = (strid)(s->a >> 32);
+        strid next_comm = f->comms.p[s->a >> 32];
         struct sched_prev prev;
         if (dropped(f, s->ts))
             continue;
@@ -172,7 +172,7 @@ void ftrace_parse_wakings(void *owner, const struct sort_event *events, size_t n
         }
         if (!f->im->opt.no_ftrace_raw)
             ftrace_add_waking_row(f, c, s->ts, waker, pid, (uint16_t)(s->b >> 16), (uint16_t)(s->b >> 32),
-                                  (strid)(s->a >> 32), flags);
+                                  f->comms.p[s->a >> 32], flags);
         if (s->ts >= f->soft_drop_before)
             sched_tracker_waking(f->m->sched, s->ts, process_tracker_thread(f->m->processes, (int32_t)pid), waker,
                                  flags);

@@ -17,11 +17,11 @@ static uint8_t width_of(uint64_t range)
 static inline uint64_t word(const struct sort_event *e, unsigned column)
 {
     switch (column) {
-    case 0:
+    case PACKED_TS:
         return (uint64_t)e->ts ^ (uint64_t)1 << 63; /* ordered as unsigned */
-    case 1:
+    case PACKED_A:
         return e->a;
-    case 2:
+    case PACKED_HIGH_B:
         return e->b >> 32;
     default:
         return (uint32_t)e->b;
@@ -120,13 +120,13 @@ struct packed_events *packed_events_make(const struct sort_event *events, uint32
 static inline void put_word(struct sort_event *e, unsigned column, uint64_t v)
 {
     switch (column) {
-    case 0:
+    case PACKED_TS:
         e->ts = (int64_t)(v ^ (uint64_t)1 << 63);
         break;
-    case 1:
+    case PACKED_A:
         e->a = v;
         break;
-    case 2:
+    case PACKED_HIGH_B:
         e->b = v << 32;
         break;
     default:
@@ -184,5 +184,5 @@ void packed_events_unpack(const struct packed_events *p, struct sort_event *even
 void packed_events_times(const struct packed_events *p, int64_t *times)
 {
 #define PUT_TIME(i, v) times[i] = (int64_t)((v) ^ (uint64_t)1 << 63)
-    EACH_VALUE(p->width[0], p->data, p->n, p->base[0], PUT_TIME);
+    EACH_VALUE(p->width[PACKED_TS], p->data, p->n, p->base[PACKED_TS], PUT_TIME);
 }

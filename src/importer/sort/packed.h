@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-enum { PACKED_COLUMNS = 4 /* ts, a, high and low half of b */ };
+enum packed_column { PACKED_TS, PACKED_A, PACKED_HIGH_B, PACKED_LOW_B, PACKED_COLUMNS };
 
 struct packed_events {
     uint32_t n;

@@ -10,35 +10,14 @@ enum {
     FIRST_AHEAD = 16,
 };
 
-static struct sort_block describe(const struct sort_event *e, uint32_t n, uint64_t first, uint64_t epoch, bool tied)
+static bool add_block(struct sort_queue *q, struct sort_block b, uint64_t first, uint64_t epoch, size_t *bytes)
 {
-    struct sort_block b = {.first = first,
-                           .epoch = epoch,
-                           .min_ts = e[0].ts,
-                           .max_ts = e[0].ts,
-                           .first_ts = e[0].ts,
-                           .last_ts = e[n - 1].ts,
-                           .sorted = true};
-    for (uint32_t i = 1; i < n; i++) {
-        b.sorted &= e[i].ts >= e[i - 1].ts;
-        b.min_ts = e[i].ts < b.min_ts ? e[i].ts : b.min_ts;
-        b.max_ts = e[i].ts > b.max_ts ? e[i].ts : b.max_ts;
-    }
-    b.ties_sorted = true;
-    for (uint32_t i = 1; tied && i < n; i++)
-        b.ties_sorted &= e[i].ts != e[i - 1].ts || e[i].b >= e[i - 1].b;
-    return b;
-}
-
-static bool add_block(struct sort_queue *q, const struct sort_event *e, uint32_t n, uint64_t first, uint64_t epoch,
-                      size_t *bytes)
-{
-    struct sort_block b = describe(e, n, first, epoch, q->tied);
-    b.events = packed_events_make(e, n);
-    if (!b.events || !vec_push(&q->blocks, b)) {
-        mem_free(b.events);
+    b.first = first;
+    b.epoch = epoch;
+    if (q->first_block && q->first_block == q->blocks.n) /* all are gone: reuse the list from its start */
+        q->blocks.n = q->first_block = 0;
+    if (!vec_push(&q->blocks, b))
         return false;
-    }
     *bytes += packed_events_size(b.events);
     return true;
 }
@@ -47,11 +26,21 @@ bool sort_queue_seal(struct sort_queue *q, size_t *bytes)
 {
     if (!q->n_fresh)
         return true;
-    if (q->first_block && q->first_block == q->blocks.n) /* all are gone: reuse the list from its start */
-        q->blocks.n = q->first_block = 0;
-    if (!add_block(q, q->fresh, q->n_fresh, q->pushed - q->n_fresh, q->fresh_epoch, bytes))
+    struct sort_block b = sort_block_describe(q->fresh, q->n_fresh, q->tied);
+    b.events = packed_events_make(q->fresh, q->n_fresh);
+    if (!b.events || !add_block(q, b, q->pushed - q->n_fresh, q->fresh_epoch, bytes)) {
+        mem_free(b.events);
         return false;
+    }
     q->n_fresh = 0;
+    return true;
+}
+
+bool sort_queue_push_block(struct sort_queue *q, const struct sort_block *b, uint64_t epoch, size_t *bytes)
+{
+    if (!sort_queue_seal(q, bytes) || !add_block(q, *b, q->pushed, epoch, bytes))
+        return false;
+    q->pushed += b->events->n;
     return true;
 }
 
@@ -129,8 +118,10 @@ static bool sort_blocks(struct sort_queue *q, size_t from, size_t to, uint64_t h
             break;
         *bytes = *bytes - packed_events_size(b->events) + packed_events_size(packed);
         mem_free(b->events);
-        *b = describe(all + done + gone, count - gone, first + done, epoch, q->tied);
+        *b = sort_block_describe(all + done + gone, count - gone, q->tied);
         b->events = packed;
+        b->first = first + done;
+        b->epoch = epoch;
         done += count;
     }
     mem_free(all);

@@ -1,29 +1,12 @@
 /* One source's events waiting to be sorted: packed blocks, freed as they are emptied.
  *
  * Events are numbered from 0 in order of arrival; [head, pushed) are held. New ones gather in `fresh` and are sealed
- * into a block when it is full, when a window ends, or when they are to be read. A block knows its range of time and
- * whether it is in order, so that what needs sorting is found without looking at events. */
+ * into a block when it is full, when a window ends, when they are to be read, or when a block comes that is ready. */
 #ifndef MERIDIAN_IMPORTER_SORT_QUEUE_H
 #define MERIDIAN_IMPORTER_SORT_QUEUE_H
 
 #include "base/vec.h"
-#include "importer/sort/packed.h"
-
-enum { SORT_BLOCK_EVENTS = 1024 /* at most; 24 KiB unpacked: stays in the cache while it is merged */ };
-
-struct sort_block {
-    struct packed_events *events;
-    uint64_t first; /* number of the first event */
-    uint64_t epoch; /* of the oldest event inside: see sorter_set_epoch() */
-    int64_t min_ts, max_ts;
-    int64_t first_ts;
-    int64_t last_ts;
-    int64_t rest_min; /* while merging: the least of this block and all behind it */
-    uint32_t
-        unsorted; /* the events of so many blocks from here on are mixed: some are sorted before this one is read */
-    bool sorted;
-    bool ties_sorted; /* events of one time by b, too; known in tied queues only */
-};
+#include "importer/sort/event_block.h"
 
 struct sort_queue {
     VEC(struct sort_block)
@@ -73,6 +56,9 @@ bool sort_queue_seal(struct sort_queue *q, size_t *bytes);
 
 /* Appends n events, as sort_queue_push() does one. */
 bool sort_queue_push_run(struct sort_queue *q, const struct sort_event *e, size_t n, uint64_t epoch, size_t *bytes);
+
+/* Appends the events of a block, which is the queue's now; not for tied queues. */
+bool sort_queue_push_block(struct sort_queue *q, const struct sort_block *b, uint64_t epoch, size_t *bytes);
 
 /* --- the merging side: it has the blocks that it has not passed yet to itself ------------------------------------ */
 

@@ -141,6 +141,35 @@ void sorter_push_run(struct sorter *s, uint32_t queue, const struct sort_event *
         s->peak_bytes = s->bytes;
 }
 
+/* One that holds times which are not to be queued: event by event. */
+static void unpack_and_push(struct sorter *s, uint32_t queue, const struct packed_events *packed)
+{
+    struct sort_event *events = mem_alloc(packed->n * sizeof *events);
+    s->failed |= !events;
+    if (!events)
+        return;
+    packed_events_unpack(packed, events);
+    sorter_push_run(s, queue, events, packed->n);
+    mem_free(events);
+}
+
+void sorter_push_block(struct sorter *s, uint32_t queue, struct sort_block *b)
+{
+    struct sort_queue *q = queue < s->queues.n ? s->queues.p[queue] : NULL;
+    if (b->min_ts < 0) {
+        unpack_and_push(s, queue, b->events);
+        sort_block_free(b);
+    } else if (!q || !sort_queue_push_block(q, b, s->epoch, &s->bytes)) {
+        sort_block_free(b);
+        s->failed = true;
+    } else {
+        b->events = NULL;
+        s->failed |= !list_queue(s, q);
+        s->max_ts = b->max_ts > s->max_ts ? b->max_ts : s->max_ts;
+        s->peak_bytes = s->bytes > s->peak_bytes ? s->bytes : s->peak_bytes;
+    }
+}
+
 void sorter_points_to_bytes(struct sorter *s, uint32_t queue, uint32_t bytes)
 {
     if (queue < s->queues.n && s->queues.p[queue])

@@ -51,6 +51,10 @@ void sorter_push(struct sorter *s, uint32_t queue, struct sort_event e);
 /* As sorter_push() of each event, in their order. */
 void sorter_push_run(struct sorter *s, uint32_t queue, const struct sort_event *events, size_t n);
 
+/* As sorter_push_run() of the events of a block, which is the sorter's from now on; not for tied queues. */
+struct sort_block;
+void sorter_push_block(struct sorter *s, uint32_t queue, struct sort_block *b);
+
 /* `a` of this queue's events is where their bytes are, most often so many or fewer: they are fetched into the cache
  * before they are parsed. */
 void sorter_points_to_bytes(struct sorter *s, uint32_t queue, uint32_t bytes);
