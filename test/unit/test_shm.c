@@ -318,6 +318,41 @@ START_TEST(a_packet_that_is_finished_is_whole_in_the_memory)
 }
 END_TEST
 
+/* A packet grows, and other writers hold the rest of the memory: the chunks that it has filled are what is missing. */
+START_TEST(a_writer_that_waits_keeps_no_chunk)
+{
+    enum { PAGES = 16, MANY = 12000 };
+    static uint8_t bytes[MANY];
+    struct service s;
+    struct trace_writer *others[PAGES];
+    struct trace_packet p = {0};
+    unsigned n = 0;
+    open_service(&s, PAGES * 4096, 4096, false, SHM_DIV1);
+    struct trace_writer *w = trace_writer_new(s.a, 1, SHM_STALL_THEN_DROP);
+    trace_writer_begin_packet(w);
+    trace_writer_begin(w, 5);
+    trace_writer_bytes(w, 2, bytes, MANY);
+    while (shm_arbiter_chunks_out(s.a) < PAGES) {
+        others[n] = trace_writer_new(s.a, 1, SHM_DROP);
+        write_packet(others[n++], 0, 10);
+    }
+    ck_assert_uint_eq(n, PAGES - 3);
+    trace_writer_bytes(w, 2, bytes, MANY);
+    trace_writer_end_packet(w);
+    ck_assert_uint_eq(w->stats.dropped, 0);
+    trace_writer_free(w);
+    while (n)
+        trace_writer_free(others[--n]);
+    pump(&s);
+    trace_buffer_begin_read(s.b, true);
+    for (; trace_buffer_read(s.b, &p); n++)
+        ck_assert_uint_eq(p.loss, LOSS_PRESENT);
+    ck_assert_uint_eq(n, PAGES - 3 + 1);
+    vec_free(&p.slices);
+    close_service(&s);
+}
+END_TEST
+
 START_TEST(a_full_memory_drops_and_says_so)
 {
     struct service s;
@@ -492,6 +527,7 @@ Suite *shm_suite(void)
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, packets_come_out_as_they_went_in, 0, sizeof kinds / sizeof *kinds);
     tcase_add_loop_test(t, a_packet_that_is_finished_is_whole_in_the_memory, 0, 5);
+    tcase_add_test(t, a_writer_that_waits_keeps_no_chunk);
     tcase_add_loop_test(t, a_full_memory_drops_and_says_so, 0, 6);
     tcase_add_test(t, many_threads_write);
     tcase_add_test(t, writers_outlive_the_connection);

@@ -87,9 +87,9 @@ static void return_chunk(struct trace_writer *w)
     shm_arbiter_return_chunk(w->arbiter, &w->chunk, (uint32_t)(w->cur - w->chunk.p), w->target_buffer);
 }
 
-static bool get_chunk(struct trace_writer *w, struct shm_chunk *c, uint16_t packets)
+static bool get_chunk(struct trace_writer *w, struct shm_chunk *c, uint16_t packets, enum shm_policy policy)
 {
-    if (!shm_arbiter_get_chunk(w->arbiter, w->next_chunk_id, w->writer_id, packets, w->policy, c))
+    if (!shm_arbiter_get_chunk(w->arbiter, w->next_chunk_id, w->writer_id, packets, policy, c))
         return false;
     w->next_chunk_id++;
     return true;
@@ -123,7 +123,7 @@ static void mark_loss(struct trace_writer *w)
 static bool pay_mark(struct trace_writer *w)
 {
     struct shm_chunk c = {0};
-    if (!get_chunk(w, &c, 0))
+    if (!get_chunk(w, &c, 0, w->policy))
         return false;
     use_chunk(w, &c);
     w->frag_size = NULL;
@@ -135,7 +135,7 @@ static bool pay_mark(struct trace_writer *w)
 static bool fresh_chunk(struct trace_writer *w)
 {
     struct shm_chunk c = {0};
-    if ((w->owes_mark && !pay_mark(w)) || !get_chunk(w, &c, 0))
+    if ((w->owes_mark && !pay_mark(w)) || !get_chunk(w, &c, 0, w->policy))
         return false;
     return_chunk(w);
     use_chunk(w, &c);
@@ -209,6 +209,15 @@ static void drop_packet(struct trace_writer *w)
     use_garbage(w);
 }
 
+/* The chunk in which the packet goes on; false: none. A writer that waits for one keeps none that is full: they may be
+ * what it waits for. */
+static bool get_continuation(struct trace_writer *w, struct shm_chunk *c)
+{
+    const uint16_t packets = 1 | SHM_FIRST_CONTINUES << SHM_FLAGS_SHIFT;
+    return (w->n_kept && get_chunk(w, c, packets, SHM_DROP)) ||
+           (hand_over_kept(w) && get_chunk(w, c, packets, w->policy));
+}
+
 /* The chunk is full in the middle of a packet: continue it in the next one. */
 static void next_chunk(struct trace_writer *w)
 {
@@ -219,7 +228,7 @@ static void next_chunk(struct trace_writer *w)
     }
     struct shm_chunk c = {0};
     /* first the new chunk, so that the old one can still tell of a loss */
-    if (!get_chunk(w, &c, 1 | SHM_FIRST_CONTINUES << SHM_FLAGS_SHIFT)) {
+    if (!get_continuation(w, &c)) {
         drop_packet(w);
         return;
     }
