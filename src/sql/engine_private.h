@@ -78,7 +78,7 @@ struct engine {
     struct extract_cache *extract; /* functions/storage.c */
     struct query_log *queries;     /* tables/query_log.c; NULL before the first */
     struct schema *schema;         /* planner/schema.c */
-    struct outer_names *outer;     /* planner/outer.c */
+    struct outer_views *outer;     /* planner/outer.c */
     struct engine_compiled compiled;
     unsigned functions_made;   /* of those the planner knows: made anew by a statement */
     uint64_t n_functions_made; /* all that statements made, or made anew */
@@ -97,6 +97,8 @@ struct engine {
 /* The table of ours that SQLite calls by this name, connected now if need be; args may not be decoded yet. NULL: none.
  * The pointer lasts until a table is connected or taken down. */
 const struct engine_known_table *engine_find_known(struct engine *e, const char *name);
+/* Is it the name of a table of the storage, of SQL's or of one that is made when it is first named? */
+bool engine_makes_table(struct engine *e, const char *name);
 bool engine_know(struct engine *e, const char *name, const struct table *t, struct vtab *v);
 void engine_forget(struct engine *e, const struct vtab *v);
 
@@ -112,10 +114,11 @@ enum arg_found { FOUND_UNKNOWN, FOUND_NOTHING, FOUND_INTEGER, FOUND_TEXT, FOUND_
 enum arg_found engine_find_arg(struct engine *e, int64_t id, strid key, int64_t *word);
 void query_log_free(struct engine *e);
 
-/* May the statement that SQLite is preparing have an outer join, in its text or in a view that it reads? True, too,
- * when it cannot be told: the text is not known, it changes rows (triggers are not looked at), it has more names than
- * we look up, there is no memory. planner/outer.c */
-bool engine_outer_join_possible(struct engine *e);
+/* May a condition with this operator (SQLITE_INDEX_CONSTRAINT_…) be one of an outer join that SQLite takes for one of
+ * the table alone, in the statement that it is preparing? A virtual table does not take such a condition. True, too,
+ * when it cannot be told: the text is not known, it changes rows (triggers are not looked at), a database is attached,
+ * there is no memory. planner/outer.h */
+bool engine_may_be_misread(struct engine *e, int op);
 
 static inline bool engine_is_interrupted(const struct engine *e)
 {

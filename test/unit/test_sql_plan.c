@@ -104,6 +104,31 @@ START_TEST(tables_are_the_same)
 }
 END_TEST
 
+/* A temporary view or table hides what has its name, but not from views that are not temporary. */
+START_TEST(temporary_names_are_hidden_from_views)
+{
+    static const char *const hiding[] = {"CREATE TEMP VIEW below AS SELECT id, ts, depth FROM v_slice",
+                                         "CREATE TEMP TABLE below AS SELECT 1 AS id, 2 AS ts, 3 AS depth",
+                                         "CREATE TEMP VIEW __intrinsic_slice AS SELECT 1 AS id, 2 AS ts, 3 AS depth"};
+    static const char *const queries[] = {
+        "SELECT depth, count(*), sum(ts) FROM above GROUP BY depth", "SELECT depth, count(*) FROM below GROUP BY depth",
+        "SELECT count(*), sum(depth) FROM main.below WHERE ts > 5",
+        "SELECT depth, count(*) FROM __intrinsic_slice GROUP BY depth",
+        "SELECT a.id, b.ts FROM above a JOIN v_slice b ON b.id = a.id WHERE b.depth > 3"};
+    for (size_t h = 0; h < sizeof hiding / sizeof *hiding; h++) {
+        struct mirror m;
+        mirror_open(&m, 281105, PLAN_ROWS);
+        mirror_run(&m, "CREATE VIEW below AS SELECT id, ts, depth FROM __intrinsic_slice WHERE depth < 100;"
+                       "CREATE VIEW above AS SELECT * FROM below");
+        ck_assert(mirror_compare_planner(&m, queries[0]));
+        mirror_run(&m, "%s", hiding[h]);
+        for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
+            mirror_compare_planner(&m, queries[i]);
+        mirror_close(&m);
+    }
+}
+END_TEST
+
 /* What a plan may hold is bounded: where groups, windows, lists or joins need more, SQLite answers, and says the same.
  */
 START_TEST(memory_of_a_plan_is_bounded)
@@ -188,6 +213,7 @@ Suite *sql_plan_suite(void)
     tcase_add_loop_test(t, plans_change_no_answer, 0, 2);
     tcase_add_test(t, plans_without_memory);
     tcase_add_test(t, tables_are_the_same);
+    tcase_add_test(t, temporary_names_are_hidden_from_views);
     tcase_add_test(t, memory_of_a_plan_is_bounded);
     tcase_add_test(t, a_plan_is_interrupted);
     suite_add_tcase(s, t);

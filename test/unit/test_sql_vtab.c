@@ -331,6 +331,59 @@ START_TEST(outer_joins_answer_as_plain_tables)
     mirror_run(&m, "BEGIN; DROP VIEW v_outer; CREATE VIEW v_outer AS SELECT id AS s FROM v_slice WHERE name != 'a'");
     mirror_run(&m, "SELECT count(*) FROM v_outer; ROLLBACK");
     mirror_compare(&m, "SELECT count(*) FROM @outer", 0);
+    /* a temporary view of that name hides it, but not from who says main */
+    mirror_run(&m, "CREATE TEMP VIEW v_outer AS SELECT id AS s, 1 AS c FROM v_slice;"
+                   "CREATE VIEW v_above AS SELECT * FROM v_outer; CREATE VIEW p_above AS SELECT * FROM p_outer");
+    mirror_compare(&m, "SELECT count(*), count(c) FROM main.@outer", 0);
+    mirror_compare(&m, "SELECT count(*), count(c) FROM @above", 0);
+    engine_allow_files(m.e, true);
+    mirror_run(&m, "ATTACH ':memory:' AS far;"
+                   "CREATE VIEW far.v_far AS SELECT s.id AS s, c.id AS c FROM __intrinsic_slice s LEFT JOIN "
+                   "__intrinsic_counter c ON c.id = s.id AND s.name != 'a';"
+                   "CREATE TABLE far.p_far AS SELECT s.id AS s, c.id AS c FROM p_slice s LEFT JOIN p_counter c ON "
+                   "c.id = s.id AND s.name != 'a'");
+    mirror_compare(&m, "SELECT count(*), count(c) FROM @far", 0);
+    mirror_close(&m);
+}
+END_TEST
+
+/* A span join is a virtual table, too. */
+START_TEST(outer_joins_with_span_joins_answer_as_plain_tables)
+{
+    struct mirror m;
+    mirror_open(&m, 281103, SMALL_ROWS);
+    mirror_run(&m,
+               "CREATE TABLE left_spans AS SELECT id AS ts, 1 AS dur, id %% 5 AS x FROM v_counter;"
+               "CREATE TABLE right_spans AS SELECT id AS ts, 2 AS dur, id %% 3 AS y FROM v_counter WHERE id %% 4 = 0;"
+               "CREATE VIRTUAL TABLE v_spans USING SPAN_LEFT_JOIN(left_spans, right_spans);"
+               "CREATE TABLE p_spans AS SELECT * FROM v_spans");
+    mirror_compare(&m, "SELECT count(*), count(c.id) FROM @spans s LEFT JOIN @counter c ON c.id = s.ts AND s.x != 3",
+                   0);
+    mirror_compare(&m, "SELECT count(*), count(c.id) FROM @spans s FULL JOIN @counter c ON c.id = s.ts AND s.ts != 7",
+                   0);
+    mirror_compare(&m, "SELECT count(*), sum(ts) FROM @spans WHERE x != 3 AND y != 1", 0);
+    mirror_close(&m);
+}
+END_TEST
+
+/* No number of other names makes a statement one that may have an outer join. */
+START_TEST(conditions_are_taken_beside_many_names)
+{
+    struct mirror m;
+    sqlite3_stmt *stmt = NULL;
+    sqlite3_str *names = sqlite3_str_new(NULL);
+    mirror_open(&m, 281104, SMALL_ROWS);
+    for (int i = 0; i < 2000; i++)
+        sqlite3_str_appendf(names, "%s'n%d'", i ? ", " : "", i);
+    char *list = sqlite3_str_finish(names);
+    char *sql = sqlite3_mprintf("EXPLAIN QUERY PLAN SELECT ts FROM v_slice WHERE name != 'a' AND name IN (%s)", list);
+    ck_assert_int_eq(engine_compile(m.e, sql, -1, 0, &stmt, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_step(stmt), SQLITE_ROW);
+    const char *plan = (const char *)sqlite3_column_text(stmt, 3);
+    ck_assert_msg(plan && strstr(plan, "!="), "%s", plan);
+    sqlite3_finalize(stmt);
+    sqlite3_free(sql);
+    sqlite3_free(list);
     mirror_close(&m);
 }
 END_TEST
@@ -403,6 +456,8 @@ Suite *sql_vtab_suite(void)
     tcase_add_loop_test(t, random_queries_answer_as_plain_tables, 0, LOOPS);
     tcase_add_test(t, random_outer_joins_answer_as_plain_tables);
     tcase_add_test(t, outer_joins_answer_as_plain_tables);
+    tcase_add_test(t, outer_joins_with_span_joins_answer_as_plain_tables);
+    tcase_add_test(t, conditions_are_taken_beside_many_names);
     tcase_add_test(t, tests_outside_of_a_column_are_known);
     tcase_add_test(t, an_interrupted_sort_leaves_rows);
     tcase_add_loop_test(t, chosen_queries_answer_as_plain_tables, 0, (int)(sizeof cases / sizeof *cases));

@@ -200,6 +200,11 @@ void engine_forget(struct engine *e, const struct vtab *v)
     }
 }
 
+bool engine_makes_table(struct engine *e, const char *name)
+{
+    return storage_find_table(name) >= 0 || vtab_is_runtime(e, name) || vtab_is_lazy(e, name);
+}
+
 const struct engine_known_table *engine_find_known(struct engine *e, const char *name)
 {
     for (int tries = 0; tries < 2; tries++) {
@@ -211,7 +216,7 @@ const struct engine_known_table *engine_find_known(struct engine *e, const char 
         /* A table is connected when a query names it for the first time. */
         sqlite3_stmt *stmt = NULL;
         char *sql = sqlite3_mprintf("SELECT 1 FROM \"%w\"", name);
-        if (sql && (storage_find_table(name) >= 0 || vtab_is_runtime(e, name) || vtab_is_lazy(e, name)))
+        if (sql && engine_makes_table(e, name))
             engine_compile(e, sql, -1, 0, &stmt, NULL);
         sqlite3_finalize(stmt);
         sqlite3_free(sql);

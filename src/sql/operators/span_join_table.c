@@ -256,7 +256,8 @@ int span_join_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
         int input, k = 0;
         while (k < span_join_n_ops && span_join_ops[k].op != c->op)
             k++;
-        if (k == span_join_n_ops || !push_target(t, c->iColumn, c->op, &side, &input) || input >= 64 * 64)
+        if (k == span_join_n_ops || !push_target(t, c->iColumn, c->op, &side, &input) || input >= 64 * 64 ||
+            engine_may_be_misread(t->e, c->op))
             continue;
         if (!c->usable) {
             if (c->op == SPAN_JOIN_SOURCE_GEQ) {

@@ -424,12 +424,6 @@ const struct sql_tree *plan_parse_text(const struct reader *r, const char *sql)
     return parse(r, arena_strndup(r->planner->arena, sql, strlen(sql)), false);
 }
 
-/* A view's text as a tree whose tokens lie in the statement's arena. */
-static const struct sql_tree *view_tree(struct reader *r, struct sql_name name)
-{
-    return parse(r, schema_view(r->planner->e, r->planner->arena, name), true);
-}
-
 /* The columns of a table of WITH, as the clause names them. */
 static bool rename_columns(struct scope_entry *e, const struct sql_expr *columns)
 {
@@ -457,7 +451,10 @@ static bool add_name(struct reader *r, const struct sql_from *f, bool left)
     if (cte)
         return add_query(r, cte->query, where->tree, where, alias, left) &&
                rename_columns(&r->scope->entries[r->scope->n_entries - 1], cte->columns);
-    const struct sql_tree *tree = view_tree(r, f->name);
+    const char *view;
+    if (!schema_view(r->planner->e, r->planner->arena, f->name, &view))
+        return false;
+    const struct sql_tree *tree = parse(r, view, true);
     if (tree)
         return !tree->n_parameters && add_query(r, tree->query, tree, NULL, alias, left);
     char name[64];

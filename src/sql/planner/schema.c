@@ -7,24 +7,26 @@
 
 enum { MAX_VIEWS_DEEP = 20 };
 
-/* What schema_view() has found. */
-struct view_text {
+/* What a name is in SQLite's schemas. */
+struct found {
     struct sql_name name;
-    const char *sql; /* NULL: no view */
+    bool table, view;
+    bool several;    /* of the temporary schema, and of something else: who is meant depends on where the name stands */
+    const char *sql; /* of a view */
 };
 
 struct schema {
     struct arena arena;
     VEC(struct schema_table *) known;
-    VEC(struct view_text) views;
+    VEC(struct found) found;
     sqlite3_stmt *version[2]; /* of the main and of the temporary schema */
-    sqlite3_stmt *find;
-    int64_t seen[2]; /* versions that `known` is true for */
+    sqlite3_stmt *find, *views;
+    int64_t seen[2]; /* versions that `known` and `found` are true for */
 };
 
 static void forget(struct schema *s)
 {
-    s->known.n = s->views.n = 0;
+    s->known.n = s->found.n = 0;
     arena_free(&s->arena);
 }
 
@@ -34,10 +36,11 @@ void schema_free(struct engine *e)
         return;
     forget(e->schema);
     vec_free(&e->schema->known);
-    vec_free(&e->schema->views);
+    vec_free(&e->schema->found);
     for (int i = 0; i < 2; i++)
         sqlite3_finalize(e->schema->version[i]);
     sqlite3_finalize(e->schema->find);
+    sqlite3_finalize(e->schema->views);
     mem_free(e->schema);
     e->schema = NULL;
 }
@@ -46,14 +49,17 @@ static struct schema *schema_open(struct engine *e)
 {
     static const char *const versions[] = {"PRAGMA main.schema_version", "PRAGMA temp.schema_version"};
     static const char find[] =
-        "SELECT type, sql FROM temp.sqlite_master WHERE name = ?1 COLLATE NOCASE AND type IN ('table', 'view') "
+        "SELECT type, sql, 1 FROM temp.sqlite_master WHERE name = ?1 COLLATE NOCASE AND type IN ('table', 'view') "
         "UNION ALL "
-        "SELECT type, sql FROM main.sqlite_master WHERE name = ?1 COLLATE NOCASE AND type IN ('table', 'view')";
+        "SELECT type, sql, 0 FROM main.sqlite_master WHERE name = ?1 COLLATE NOCASE AND type IN ('table', 'view')";
+    static const char views[] = "SELECT name, sql FROM temp.sqlite_master WHERE type = 'view' "
+                                "UNION ALL SELECT name, sql FROM main.sqlite_master WHERE type = 'view'";
     struct schema *s = e->schema = mem_zalloc(sizeof *s);
     bool ok = s != NULL;
     for (int i = 0; ok && i < 2; i++)
         ok = sqlite3_prepare_v3(e->db, versions[i], -1, SQLITE_PREPARE_PERSISTENT, &s->version[i], NULL) == SQLITE_OK;
     ok = ok && sqlite3_prepare_v3(e->db, find, -1, SQLITE_PREPARE_PERSISTENT, &s->find, NULL) == SQLITE_OK;
+    ok = ok && sqlite3_prepare_v3(e->db, views, -1, SQLITE_PREPARE_PERSISTENT, &s->views, NULL) == SQLITE_OK;
     if (!ok)
         schema_free(e);
     return e->schema;
@@ -260,29 +266,48 @@ static void read_table(struct engine *e, struct schema_table *out, bool in_schem
     out->table = out->name;
 }
 
-static void read_schema(struct engine *e, struct schema_table *out, int depth)
+/* SQLite goes through its whole schema for a name. False: it did not answer, or memory is short. */
+static bool ask(struct engine *e, const char *name, struct found *out)
 {
     sqlite3_stmt *find = e->schema->find;
-    char *sql = NULL;
-    bool there = false, view = false;
-    sqlite3_bind_text(find, 1, out->name, -1, SQLITE_STATIC);
-    int rc = sqlite3_step(find);
-    if (rc == SQLITE_ROW) {
+    int rc, n = 0;
+    sqlite3_bind_text(find, 1, name, -1, SQLITE_STATIC);
+    while ((rc = sqlite3_step(find)) == SQLITE_ROW) {
         const char *type = (const char *)sqlite3_column_text(find, 0);
-        const char *text = (const char *)sqlite3_column_text(find, 1);
-        there = true;
-        view = type && *type == 'v';
-        sql = view && text ? arena_strndup(&e->schema->arena, text, strlen(text)) : NULL;
+        const char *sql = (const char *)sqlite3_column_text(find, 1);
+        out->several |= n > 0 || (sqlite3_column_int(find, 2) && engine_makes_table(e, name));
+        if (n++)
+            continue;
+        out->view = type && *type == 'v';
+        out->table = !out->view;
+        out->sql = out->view && sql ? arena_strndup(&e->schema->arena, sql, strlen(sql)) : NULL;
     }
     sqlite3_reset(find); /* before others run, and change the schema perhaps */
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
+    return rc == SQLITE_DONE && (!out->view || out->sql);
+}
+
+/* Each name is asked for once. */
+static const struct found *find(struct engine *e, struct sql_name name)
+{
+    struct schema *s = e->schema;
+    for (size_t i = 0; i < s->found.n; i++)
+        if (sql_name_equal(s->found.p[i].name, name))
+            return &s->found.p[i];
+    struct found f = {.name = name};
+    f.name.p = arena_strndup(&s->arena, name.p, name.len);
+    bool ok = f.name.p && strlen(f.name.p) == name.len && ask(e, f.name.p, &f);
+    return ok && vec_push(&s->found, f) ? vec_last(&s->found) : NULL;
+}
+
+static void read_schema(struct engine *e, struct schema_table *out, int depth)
+{
+    const struct found *f = find(e, (struct sql_name){.p = out->name, .len = (uint32_t)strlen(out->name)});
+    if (!f)
         e->schema->seen[0] = -1; /* interrupted, or out of memory: ask again next time */
-        return;
-    }
-    if (view && sql)
-        read_view(e, out, sql, depth);
-    else if (!view)
-        read_table(e, out, there);
+    else if (f->view && !f->several)
+        read_view(e, out, f->sql, depth);
+    else if (!f->several)
+        read_table(e, out, f->table);
 }
 
 static const struct schema_table *find_deep(struct engine *e, struct sql_name name, int depth)
@@ -321,41 +346,24 @@ const struct schema_column *schema_column(const struct schema_table *t, struct s
     return NULL;
 }
 
-bool schema_find_view(struct engine *e, struct arena *arena, struct sql_name name, const char **sql)
+bool schema_view(struct engine *e, struct arena *arena, struct sql_name name, const char **sql)
+{
+    const struct found *f = bring_up_to_date(e) ? find(e, name) : NULL;
+    *sql = f && f->view ? arena_strndup(arena, f->sql, strlen(f->sql)) : NULL;
+    return f && !f->several && (!f->view || *sql);
+}
+
+bool schema_each_view(struct engine *e, bool (*take)(void *ctx, const char *name, const char *sql), void *ctx)
 {
     struct schema *s = e->schema ? e->schema : schema_open(e);
-    *sql = NULL;
-    if (!s)
-        return false;
-    sqlite3_bind_text(s->find, 1, name.p, (int)name.len, SQLITE_STATIC);
-    int rc = sqlite3_step(s->find);
-    bool ok = rc == SQLITE_ROW || rc == SQLITE_DONE;
-    if (rc == SQLITE_ROW) {
-        const char *type = (const char *)sqlite3_column_text(s->find, 0);
-        const char *text = (const char *)sqlite3_column_text(s->find, 1);
-        bool view = type && *type == 'v' && text;
-        *sql = view ? arena_strndup(arena, text, strlen(text)) : NULL;
-        ok = type && (!view || *sql);
+    int rc = SQLITE_NOMEM;
+    while (s && (rc = sqlite3_step(s->views)) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(s->views, 0);
+        const char *sql = (const char *)sqlite3_column_text(s->views, 1);
+        if (!name || !sql || !take(ctx, name, sql))
+            break;
     }
-    sqlite3_reset(s->find);
-    return ok;
-}
-
-/* SQLite goes through its whole schema for a name: once for each. */
-static const struct view_text *find_view(struct engine *e, struct sql_name name)
-{
-    struct schema *s = e->schema;
-    for (size_t i = 0; i < s->views.n; i++)
-        if (sql_name_equal(s->views.p[i].name, name))
-            return &s->views.p[i];
-    struct view_text v = {.name = name};
-    v.name.p = arena_strndup(&s->arena, name.p, name.len);
-    bool ok = v.name.p && schema_find_view(e, &s->arena, name, &v.sql);
-    return ok && vec_push(&s->views, v) ? vec_last(&s->views) : NULL;
-}
-
-const char *schema_view(struct engine *e, struct arena *arena, struct sql_name name)
-{
-    const struct view_text *v = bring_up_to_date(e) ? find_view(e, name) : NULL;
-    return v && v->sql ? arena_strndup(arena, v->sql, strlen(v->sql)) : NULL;
+    if (s)
+        sqlite3_reset(s->views);
+    return rc == SQLITE_DONE;
 }

@@ -28,15 +28,17 @@ struct schema_table {
 /* NULL when the name is no table of ours in that sense, or memory is short. Lasts until the next call. */
 const struct schema_table *schema_find(struct engine *e, struct sql_name name);
 
-/* Versions of the main and of the temporary schema: they change with every object that is made or dropped. False: SQLite
- * gave none, for want of memory most likely. */
+/* Versions of the main and of the temporary schema: they change with every object that is made or dropped. False:
+ * SQLite gave none, for want of memory most likely. */
 bool schema_versions(struct engine *e, int64_t out[2]);
-/* Asks SQLite's schema, of which nothing is kept: *sql is the text of the view of that name in the arena, NULL when it
- * is none. False: SQLite did not answer. */
-bool schema_find_view(struct engine *e, struct arena *arena, struct sql_name name, const char **sql);
+/* Calls `take` with every view of both schemas; its strings last until it returns. False: `take` said so, or SQLite did
+ * not answer. */
+bool schema_each_view(struct engine *e, bool (*take)(void *ctx, const char *name, const char *sql), void *ctx);
 
-/* The text of the view of that name, in the arena; NULL when it is none. */
-const char *schema_view(struct engine *e, struct arena *arena, struct sql_name name);
+/* *sql: the text of the view of that name, in the arena; NULL when it is none. False: who is meant depends on where the
+ * name stands (a temporary view or table hides another, but not from views that are not temporary), or memory is short.
+ */
+bool schema_view(struct engine *e, struct arena *arena, struct sql_name name, const char **sql);
 /* Behind CREATE VIEW name AS: where the SELECT begins, or 0. */
 size_t schema_view_body(const struct sql_tokens *t);
 

@@ -168,19 +168,11 @@ static bool is_string_op(int op)
     return op != PLAN_ISNULL && op != PLAN_NOTNULL;
 }
 
-/* SQLite takes a condition of an outer join with one of these for one of the table alone. */
-static bool may_be_of_outer_join(struct engine *e, int op)
-{
-    static const bool misread[PLAN_OP_COUNT] = {
-        [PLAN_NE] = true, [PLAN_ISNOT] = true, [PLAN_NOTNULL] = true, [PLAN_GLOB] = true};
-    return misread[op] && engine_outer_join_possible(e);
-}
-
 static void consider(struct choice *c, int i)
 {
     const struct sqlite3_index_constraint *k = &c->info->aConstraint[i];
     int op = plan_op_of(k->op);
-    if (!k->usable || op < 0 || c->n_args >= PLAN_MAX_TERMS || may_be_of_outer_join(c->v->engine, op))
+    if (!k->usable || op < 0 || c->n_args >= PLAN_MAX_TERMS || engine_may_be_misread(c->v->engine, k->op))
         return;
     int16_t column = k->iColumn < 0 ? VTAB_ROW : c->v->columns.at[k->iColumn];
     if (column <= VTAB_ARG)
