@@ -19,6 +19,29 @@ struct ordered {
     bool failed; /* a value could not be copied: the rows are not to be looked at */
 };
 
+/* By their values, of which a double holds not all. */
+static int compare_with_real(int64_t i, double r)
+{
+    static const double beyond = 9223372036854775808.0; /* 2^63 */
+    if (r < -beyond || r >= beyond)
+        return r < 0 ? 1 : -1;
+    int64_t whole = (int64_t)r;
+    if (i != whole)
+        return i < whole ? -1 : 1;
+    double fraction = r - (double)whole;
+    return fraction > 0 ? -1 : fraction < 0;
+}
+
+static int compare_numbers(sqlite3_value *a, sqlite3_value *b)
+{
+    bool whole_a = sqlite3_value_type(a) == SQLITE_INTEGER, whole_b = sqlite3_value_type(b) == SQLITE_INTEGER;
+    int64_t x = sqlite3_value_int64(a), y = sqlite3_value_int64(b);
+    double r = sqlite3_value_double(a), s = sqlite3_value_double(b);
+    if (whole_a != whole_b)
+        return whole_a ? compare_with_real(x, s) : -compare_with_real(y, r);
+    return whole_a ? (x < y ? -1 : x > y) : r < s ? -1 : r > s;
+}
+
 /* SQLite's order of values: NULL, numbers, texts, blobs. */
 static int compare_values(sqlite3_value *a, sqlite3_value *b)
 {
@@ -29,14 +52,8 @@ static int compare_values(sqlite3_value *a, sqlite3_value *b)
         return class_of[ta] - class_of[tb];
     if (ta == SQLITE_NULL)
         return 0;
-    if (ta == SQLITE_INTEGER && tb == SQLITE_INTEGER) {
-        int64_t x = sqlite3_value_int64(a), y = sqlite3_value_int64(b);
-        return x < y ? -1 : x > y;
-    }
-    if (class_of[ta] == 1) {
-        double x = sqlite3_value_double(a), y = sqlite3_value_double(b);
-        return x < y ? -1 : x > y;
-    }
+    if (class_of[ta] == 1)
+        return compare_numbers(a, b);
     struct slice x = function_bytes(a), y = function_bytes(b);
     size_t n = x.len < y.len ? x.len : y.len;
     int c = n ? memcmp(x.p, y.p, n) : 0;
