@@ -1,6 +1,6 @@
 -- What the flash file system f2fs wrote.
 
--- Counters of f2fs by name: (name, sum, max, min, dur, count, avg).
+-- Counters of f2fs, of each device by itself: (name, sum, max, min, dur, count, avg).
 CREATE PERFETTO VIEW _android_io_f2fs_counter_stats AS
 SELECT
   coalesce(regexp_extract(t.name, '\]\.(.*)$'), t.name) AS name,
@@ -13,8 +13,8 @@ SELECT
 FROM counter_track AS t
 JOIN counter AS c ON c.track_id = t.id
 WHERE t.name LIKE '%f2fs%'
-GROUP BY 1
-ORDER BY sum DESC;
+GROUP BY t.name
+ORDER BY sum DESC, t.name DESC;
 
 -- Ends of writes: (utid, ino, dev, copied, machine_id).
 CREATE PERFETTO VIEW _android_io_f2fs_writes AS

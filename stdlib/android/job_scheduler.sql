@@ -20,7 +20,7 @@ CREATE PERFETTO TABLE android_job_scheduler_events(
   dur DURATION
 ) AS
 SELECT
-  cast_int!(regexp_extract(s.name, '#([0-9]+)')) AS job_id,
+  cast_int!(regexp_extract(s.name, '#(-?[0-9]+)')) AS job_id,
   cast_int!(regexp_extract(s.name, '<([0-9]+)>')) AS uid,
   regexp_extract(s.name, '>([^/]*)/') AS package_name,
   regexp_extract(s.name, '/([^#]*)#') AS job_service_name,

@@ -14,7 +14,6 @@ SELECT cast_int!(name) AS frame_id, ts, dur
 FROM expected_frame_timeline_slice
 WHERE id IN (SELECT min(id) FROM expected_frame_timeline_slice GROUP BY name);
 
-
 -- By how much a frame ended after its deadline; negative when it was in time.
 CREATE PERFETTO TABLE android_frames_overrun(
   -- Number of the frame, as the frame timeline counts them.
@@ -24,7 +23,8 @@ CREATE PERFETTO TABLE android_frames_overrun(
 ) AS
 SELECT a.frame_id, a.ts + a.dur - e.ts - e.dur AS overrun
 FROM _first_actual_of_frame AS a
-JOIN _first_expected_of_frame AS e USING (frame_id);
+JOIN _first_expected_of_frame AS e USING (frame_id)
+ORDER BY a.frame_id;
 
 -- Time of the user interface's thread.
 CREATE PERFETTO TABLE android_frames_ui_time(
@@ -47,7 +47,8 @@ CREATE PERFETTO TABLE android_app_vsync_delay_per_frame(
 SELECT a.frame_id, a.ts - e.ts AS app_vsync_delay
 FROM _first_actual_of_frame AS a
 JOIN _first_expected_of_frame AS e USING (frame_id)
-WHERE a.frame_id IN (SELECT frame_id FROM android_frames);
+WHERE a.frame_id IN (SELECT frame_id FROM android_frames)
+ORDER BY a.frame_id;
 
 -- The delay, the turn and all drawing of a frame together.
 CREATE PERFETTO TABLE android_cpu_time_per_frame(
@@ -77,7 +78,8 @@ SELECT
   v.app_vsync_delay + u.ui_time + d.draw_frame_dur AS cpu_time
 FROM android_app_vsync_delay_per_frame AS v
 JOIN android_frames_ui_time AS u USING (frame_id)
-JOIN drawing AS d USING (frame_id);
+JOIN drawing AS d USING (frame_id)
+ORDER BY v.frame_id;
 
 -- The same of frames whose drawing is not known; 5 ms stand for it.
 CREATE PERFETTO TABLE _cpu_time_per_frame_fallback(
@@ -148,4 +150,5 @@ SELECT
   iif(t.cpu_time > 50000000, 1, NULL) AS was_big_jank,
   iif(t.cpu_time > 200000000, 1, NULL) AS was_huge_jank
 FROM android_frames_overrun AS o
-JOIN times AS t USING (frame_id);
+JOIN times AS t USING (frame_id)
+ORDER BY o.frame_id;
