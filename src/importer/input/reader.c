@@ -18,6 +18,7 @@
 enum {
     PIECE_BYTES = 4 << 20, /* of a mapped file between two looks at progress */
     READ_BYTES = 256 << 10,
+    KEPT_BYTES = 32 << 20, /* of a file's beginning stay mapped until they are parsed, as the first */
 };
 
 static void give_back(struct slice bytes)
@@ -267,7 +268,7 @@ void reader_read_proto(struct reader *r, struct slice file, bool mapped)
         uint64_t epoch = r->blocks.next_epoch++;
         sorter_set_epoch(im->sorter, epoch);
         size_t used = proto_reader_packets(im->proto, slice_of(file.p + at, n), (int64_t)at);
-        if (mapped)
+        if (mapped && at >= KEPT_BYTES)
             give_back(slice_of(file.p + at, used));
         if (mapped && used && !vec_push(&r->pieces, (struct piece){epoch, slice_of(file.p + at, used)}))
             im->failed = true;

@@ -12,8 +12,9 @@ enum {
     UUID_BYTES = 4096, /* what the uuid of a trace without one is made from */
 };
 
-/* A part of a mapped file: its pages are given back once it has been tokenized and again once it has been parsed; who
- * looks at it later gets them from the page cache. Without this a load would take the file's size in memory. */
+/* A part of a mapped file: its pages are given back once it has been tokenized, but for the first ones, and once it has
+ * been parsed; who looks at it later gets them from the page cache. Without this a load would take the file's size in
+ * memory. */
 struct piece {
     uint64_t epoch;
     struct slice bytes;
