@@ -83,7 +83,7 @@ CREATE PERFETTO TABLE android_garbage_collection_events(
   gc_type STRING,
   -- Was the heap compacted?
   is_mark_compact LONG,
-  -- Difference of the two sizes, in MB.
+  -- Difference of the two sizes, in MB; NULL, as they are, where no size of the heap is known.
   reclaimed_mb DOUBLE,
   -- Least size of the heap while it ran or right behind it, in MB.
   min_heap_mb DOUBLE,
@@ -152,9 +152,7 @@ SELECT
   coalesce(s.sleeping, 0) AS gc_int_dur
 FROM _gc_slice AS g
 JOIN _gc_slice_heap AS h USING (gc_id)
-LEFT JOIN states AS s USING (gc_id)
--- without a size of the heap nothing can be said about it
-WHERE h.max_heap_mb IS NOT NULL;
+LEFT JOIN states AS s USING (gc_id);
 
 -- From the first size of a heap to the last one; NULL without.
 CREATE PERFETTO VIEW _gc_stats_window AS
