@@ -1,6 +1,7 @@
 /* Little files that unpack to much: refused before they have taken much memory, however large they are themselves. */
 #include "base/alloc.h"
 #include "importer/importer.h"
+#include "importer/perf/perf_maps.h"
 #include "wire/fields.h"
 #include "wire/pb_writer.h"
 
@@ -115,6 +116,25 @@ static const struct {
     {gzip_of_a_trace, 1},    {gzip_of_empty_packets, 1}, {gzip_of_a_tar, 1},
     {compressed_packets, 1}, {compressed_packets, 8},
 };
+
+/* perf.data: maps that lie each inside the one before split it, until they were moved too often. */
+START_TEST(maps_are_moved_a_bounded_number_of_times)
+{
+    enum { KEPT = 10000, N = 20000 };
+    struct perf_spaces spaces = {0};
+    struct perf_space *space = perf_space_of(&spaces, 7);
+    for (uint32_t i = 0; i < N; i++) {
+        ck_assert(perf_space_map(space, (struct perf_map){.start = i, .end = 2 * N - i, .mapping = i}));
+        if (i == KEPT)
+            ck_assert_uint_eq(space->maps.n, 2 * KEPT + 1);
+    }
+    ck_assert_uint_lt(space->maps.n, N);
+    ck_assert_uint_le(space->moved, PERF_MAX_MOVED);
+    ck_assert_uint_eq(perf_space_find(space, N - 1)->mapping, N - 1);
+    ck_assert_ptr_null(perf_space_find(space, 0));
+    perf_spaces_free(&spaces);
+}
+END_TEST
 
 START_TEST(bombs_take_little_memory)
 {
@@ -344,6 +364,7 @@ Suite *bombs_suite(void)
 {
     Suite *s = suite_create("bombs");
     TCase *c = tcase_create("bombs");
+    tcase_add_test(c, maps_are_moved_a_bounded_number_of_times);
     tcase_add_loop_test(c, bombs_take_little_memory, 0, (int)(sizeof bombs / sizeof *bombs));
     tcase_add_test(c, made_up_machines_are_bounded);
     tcase_add_loop_test(c, memory_is_in_proportion_to_the_input, 0, (int)(sizeof kinds / sizeof *kinds));

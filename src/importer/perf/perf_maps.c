@@ -48,6 +48,11 @@ bool perf_space_map(struct perf_space *s, struct perf_map map)
     size_t from = first_behind(s, map.start), to = from;
     while (to < s->maps.n && s->maps.p[to].start < map.end)
         to++;
+    s->moved += (s->maps.n - to) * sizeof *s->maps.p;
+    if (s->moved > PERF_MAX_MOVED) {
+        vec_clear(&s->maps);
+        s->moved = from = to = 0;
+    }
     struct perf_map pieces[3];
     size_t n = 0;
     if (from < to && s->maps.p[from].start < map.start) {

@@ -18,8 +18,10 @@ struct perf_space {
     maps;             /* by start; they do not overlap */
     uint32_t dummy;   /* row of the mapping of addresses that nothing is known of, UINT32_MAX until needed */
     uint32_t version; /* grows whenever a file is mapped */
+    uint64_t moved;   /* bytes of `maps`, to make room */
 };
 
+#define PERF_MAX_MOVED (UINT64_C(1) << 32) /* bytes: 16,000 maps, each inside the one before */
 enum { PERF_RECENT_SPACES = 64 /* those looked up lately, by the low bits of the pid */ };
 
 struct perf_spaces {
@@ -43,7 +45,8 @@ static inline struct perf_space *perf_space_near(const struct perf_spaces *s, ui
 /* The space of a process; NULL when out of memory. Lasts until the next call. */
 struct perf_space *perf_space_of(struct perf_spaces *s, uint32_t pid);
 
-/* A file is mapped: older maps give way where they overlap. False when out of memory. */
+/* A file is mapped: older maps give way where they overlap. A space whose maps were moved about as those of no process
+ * are (PERF_MAX_MOVED) forgets them and begins anew. False when out of memory. */
 bool perf_space_map(struct perf_space *s, struct perf_map map);
 
 /* A process is born with what its parent has mapped, unless so much was handed on already that it is nobody's work.
