@@ -186,7 +186,13 @@ void *ftrace_family_state(struct ftrace_machine *f, enum ftrace_family which, si
 
 /* --- tokenizing -------------------------------------------------------------------------------------------------- */
 
-struct ftrace_cpu *ftrace_cpu(struct ftrace_machine *f, uint32_t cpu);
+struct ftrace_cpu *ftrace_make_cpu(struct ftrace_machine *f, uint32_t cpu);
+static inline struct ftrace_cpu *ftrace_cpu(struct ftrace_machine *f, uint32_t cpu)
+{
+    if (__builtin_expect(cpu < f->cpus.n && f->cpus.p[cpu].cpu, 1))
+        return f->cpus.p[cpu].cpu;
+    return cpu < FTRACE_MAX_CPUS ? ftrace_make_cpu(f, cpu) : NULL;
+}
 /* True when timestamps of `clock` are trace time as they are, for all of a bundle. */
 bool ftrace_clock_is_trace_time(const struct packet *p, struct clock_id clock);
 enum tokenize_result ftrace_tokenize_bundle(struct packet *p);

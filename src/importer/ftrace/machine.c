@@ -166,7 +166,7 @@ static bool take_ranks(struct ftrace_machine *f, uint32_t cpu)
     return true;
 }
 
-static struct ftrace_cpu *make_cpu(struct ftrace_machine *f, uint32_t cpu)
+struct ftrace_cpu *ftrace_make_cpu(struct ftrace_machine *f, uint32_t cpu)
 {
     struct ftrace_cpu *c = take_ranks(f, cpu) ? mem_zalloc(sizeof *c) : NULL;
     uint32_t queues = c ? f->cpus.p[cpu].queues : 0;
@@ -182,13 +182,6 @@ static struct ftrace_cpu *make_cpu(struct ftrace_machine *f, uint32_t cpu)
         .f = f, .cpu = cpu, .queue_events = queues, .queue_switch = queues + 1, .queue_waking = queues + 2, .ucpu = -1};
     f->cpus.p[cpu].cpu = c;
     return c;
-}
-
-struct ftrace_cpu *ftrace_cpu(struct ftrace_machine *f, uint32_t cpu)
-{
-    if (__builtin_expect(cpu < f->cpus.n && f->cpus.p[cpu].cpu, 1))
-        return f->cpus.p[cpu].cpu;
-    return cpu < FTRACE_MAX_CPUS ? make_cpu(f, cpu) : NULL;
 }
 
 void fields_read(struct slice message, struct fields *f)

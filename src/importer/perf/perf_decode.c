@@ -17,7 +17,11 @@ void perf_layout_of(struct perf_attr *a)
                   {PERF_STREAM_ID, NULL},           {PERF_CPU, &l->sample.cpu}, {PERF_PERIOD, &l->sample.period}},
       trailer[] = {{PERF_IDENTIFIER, &l->trailer.id}, {PERF_CPU, &l->trailer.cpu},   {PERF_STREAM_ID, NULL},
                    {PERF_ID, &l->trailer.id},         {PERF_TIME, &l->trailer.time}, {PERF_TID, &l->trailer.tid}};
-    *l = (struct perf_layout){.sample.size = HEADER};
+    uint64_t more = a->sample_type & (PERF_READ | PERF_CALLCHAIN | PERF_RAW | BEHIND_RAW);
+    *l = (struct perf_layout){.sample.size = HEADER,
+                              .more = !more              ? PERF_NOTHING_MORE
+                                      : more == PERF_RAW ? PERF_RAW_MORE
+                                                         : PERF_ANY_MORE};
     for (size_t i = 0; i < sizeof sample / sizeof *sample; i++) {
         if (!(a->sample_type & sample[i].bit))
             continue;
@@ -95,9 +99,8 @@ static void read_rest(const struct perf_attr *a, struct dat_cursor *c, struct pe
         s->cgroup = dat_u64(c);
 }
 
-/* The parts of other lengths. */
-static inline bool read_more(const struct perf_file *f, const struct perf_attr *a, const struct perf_record *r,
-                             struct perf_sample_record *s)
+bool perf_sample_read_more(const struct perf_file *f, const struct perf_attr *a, const struct perf_record *r,
+                           struct perf_sample_record *s)
 {
     uint64_t t = a->sample_type;
     struct dat_cursor c =
@@ -117,34 +120,6 @@ static inline bool read_more(const struct perf_file *f, const struct perf_attr *
     return !c.bad;
 }
 
-bool perf_sample_read(const struct perf_file *f, const struct perf_attr *a, const struct perf_record *r,
-                      struct perf_sample_record *s)
-{
-    const uint64_t more = PERF_READ | PERF_CALLCHAIN | PERF_RAW | BEHIND_RAW;
-    const struct perf_layout *l = &a->layout;
-    const uint8_t *p = r->bytes.p;
-    uint64_t t = a->sample_type;
-    struct perf_where *w = &s->where;
-    if (r->bytes.len < l->sample.size)
-        return false;
-    w->has_id = l->sample.id;
-    w->id = w->has_id ? perf_load64(f, p + l->sample.id) : 0;
-    s->has_ip = l->sample.ip;
-    s->ip = s->has_ip ? perf_load64(f, p + l->sample.ip) : 0;
-    w->has_tid = l->sample.tid;
-    w->pid = w->has_tid ? perf_load32(f, p + l->sample.tid) : 0;
-    w->tid = w->has_tid ? perf_load32(f, p + l->sample.tid + 4) : 0;
-    w->has_time = l->sample.time;
-    w->time = w->has_time ? perf_load64(f, p + l->sample.time) : 0;
-    w->has_cpu = l->sample.cpu;
-    w->cpu = w->has_cpu ? perf_load32(f, p + l->sample.cpu) : 0;
-    s->has_period = l->sample.period;
-    s->period = s->has_period ? perf_load64(f, p + l->sample.period) : 0;
-    s->has_cgroup = false;
-    s->read = s->callchain = s->raw = s->regs = s->stack = slice_of(NULL, 0);
-    return (t & more) == 0 || read_more(f, a, r, s);
-}
-
 void perf_trailer_read(const struct perf_file *f, const struct perf_attr *a, const struct perf_record *r,
                        struct perf_where *w)
 {
@@ -159,8 +134,6 @@ void perf_trailer_read(const struct perf_file *f, const struct perf_attr *a, con
     }
     if ((w->has_time = l->trailer.time))
         w->time = perf_load64(f, end - l->trailer.time);
-    if ((w->has_id = l->trailer.id))
-        w->id = perf_load64(f, end - l->trailer.id);
     if ((w->has_cpu = l->trailer.cpu))
         w->cpu = perf_load32(f, end - l->trailer.cpu);
 }

@@ -94,6 +94,7 @@ struct perf_layout {
         uint16_t id, ip, tid, time, cpu, period;
         uint16_t size; /* where the parts of other lengths begin, header included */
     } sample;
+    enum perf_more { PERF_NOTHING_MORE, PERF_RAW_MORE, PERF_ANY_MORE } more; /* what those are */
     struct {
         uint16_t id, tid, time, cpu;
         uint16_t size;

@@ -14,18 +14,19 @@ enum {
     PERF_KNOWN_FRAMES = 16384,
     PERF_KNOWN_STACKS = 1024,
     PERF_KNOWN_ADDRESSES = 256,
-    PERF_KNOWN_COUNTERS = 256
+    PERF_KNOWN_COUNTERS = 256,
+    PERF_KNOWN_CPUS = 64
 };
 
 /* What a sample or the trailer of another record says of where and when. */
 struct perf_where {
     uint32_t pid, tid;
-    uint64_t time, id;
+    uint64_t time;
     uint32_t cpu;
-    bool has_tid, has_time, has_id, has_cpu;
+    bool has_tid, has_time, has_cpu;
 };
 
-/* A SAMPLE, decoded. Views are in the byte order of the file. */
+/* A SAMPLE, decoded. Views are in the byte order of the file. What it has not is any number. */
 struct perf_sample_record {
     struct perf_where where;
     uint64_t ip, period;
@@ -55,6 +56,7 @@ struct perf_known_counter {
 /* A call chain that was looked for: its bytes stay. Stale as frames are. */
 struct perf_known_stack {
     struct slice chain;
+    uint64_t hash;
     uint32_t pid, version, callsite, dummies; /* dummies: frames in no known file */
     uint8_t mode;
 };
@@ -121,9 +123,10 @@ struct perf_import {
     struct perf_known_counter known_counters[PERF_KNOWN_COUNTERS]; /* by a hash of attr and cpu */
     VEC(struct perf_counter)
     counters;
-    strid source, nothing, modes[PERF_MODES]; /* texts that samples have in common */
-    strid cpu_model;                          /* 0: not told */
-    uint32_t first_session;                   /* row of profiler_session of the first attr */
+    strid source, nothing, modes[PERF_MODES];         /* texts that samples have in common */
+    uint32_t executions[PERF_KNOWN_CPUS][PERF_MODES]; /* where they ran: sample_execution() + 1; 0: not asked for yet */
+    strid cpu_model;                                  /* 0: not told */
+    uint32_t first_session;                           /* row of profiler_session of the first attr */
     struct perf_spaces spaces;
     struct perf_known_frame known_frames[PERF_KNOWN_FRAMES]; /* by a hash of their address */
     struct perf_known_stack known_stacks[PERF_KNOWN_STACKS]; /* by a hash of the chain */
@@ -141,9 +144,36 @@ struct perf_import {
     struct perf_unwinder *unwinder;       /* NULL: stacks are not unwound (perf_unwind.h) */
 };
 
-/* The fields of a sample in their order. False when it is not all there. */
-bool perf_sample_read(const struct perf_file *f, const struct perf_attr *a, const struct perf_record *r,
-                      struct perf_sample_record *s);
+/* The parts of other lengths. */
+bool perf_sample_read_more(const struct perf_file *f, const struct perf_attr *a, const struct perf_record *r,
+                           struct perf_sample_record *s);
+
+/* The fields of a sample. False when it is not all there. A part that the attr does not ask for is at 0, where the
+ * record has a header: it is loaded all the same, which costs less than asking. */
+static inline bool perf_sample_read(const struct perf_file *f, const struct perf_attr *a, const struct perf_record *r,
+                                    struct perf_sample_record *s)
+{
+    const struct perf_layout *l = &a->layout;
+    const uint8_t *p = r->bytes.p;
+    if (r->bytes.len < l->sample.size)
+        return false;
+    *s = (struct perf_sample_record){.where = {.pid = perf_load32(f, p + l->sample.tid),
+                                               .tid = perf_load32(f, p + l->sample.tid + 4),
+                                               .time = perf_load64(f, p + l->sample.time),
+                                               .cpu = perf_load32(f, p + l->sample.cpu),
+                                               .has_tid = l->sample.tid,
+                                               .has_time = l->sample.time,
+                                               .has_cpu = l->sample.cpu},
+                                     .ip = perf_load64(f, p + l->sample.ip),
+                                     .period = perf_load64(f, p + l->sample.period),
+                                     .has_ip = l->sample.ip,
+                                     .has_period = l->sample.period};
+    if (l->more == PERF_RAW_MORE && r->bytes.len - l->sample.size >= sizeof(uint32_t)) {
+        s->raw = slice_of(p + l->sample.size + sizeof(uint32_t), perf_load32(f, p + l->sample.size));
+        return s->raw.len <= r->bytes.len - l->sample.size - sizeof(uint32_t);
+    }
+    return l->more == PERF_NOTHING_MORE || perf_sample_read_more(f, a, r, s);
+}
 /* The trailer of another record; nothing where the attr has none. */
 void perf_trailer_read(const struct perf_file *f, const struct perf_attr *a, const struct perf_record *r,
                        struct perf_where *w);

@@ -138,6 +138,18 @@ static void note_cgroup(struct perf_import *p, const struct perf_sample_record *
     process_set_cgroup(p->m, upid, strpool_view(&p->im->st->strings, (strid)*path));
 }
 
+/* Where a sample was taken, as sample_execution() says; few places come again and again. */
+static int64_t execution_of(struct perf_import *p, const struct perf_where *w, unsigned mode)
+{
+    int64_t cpu = w->has_cpu ? (int64_t)w->cpu : COL_NULL;
+    if (!w->has_cpu || w->cpu >= PERF_KNOWN_CPUS)
+        return sample_execution(p->m->profiling, cpu, p->modes[mode]);
+    uint32_t *known = &p->executions[w->cpu][mode];
+    if (!*known)
+        *known = (uint32_t)(sample_execution(p->m->profiling, cpu, p->modes[mode]) + 1);
+    return (int64_t)*known - 1;
+}
+
 void perf_parse_sample(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts)
 {
     struct perf_sample_record s;
@@ -166,14 +178,12 @@ void perf_parse_sample(struct perf_import *p, const struct perf_attr *a, const s
         .upid = process_tracker_thread_process(t, utid),
         .utid = utid,
         .async_context = COL_NULL,
-        .cpu = s.where.has_cpu ? (int64_t)s.where.cpu : COL_NULL,
-        .mode = p->modes[mode],
         .callsite = callsite,
         .unwind_error = unwind_error,
         .session = p->first_session + (uint32_t)(a - p->file.attrs.p),
         .counter_set = set,
     };
-    uint32_t row = sample_insert(p->m->profiling, &sample);
+    uint32_t row = sample_insert_at(p->m->profiling, &sample, execution_of(p, &s.where, mode));
     if (row == UINT32_MAX)
         p->im->failed = true;
     else if (s.callchain.len)

@@ -50,34 +50,39 @@ static int64_t task_context(struct profiling_machine *s, const struct sample *x)
     return row ? (int64_t)*row : COL_NULL;
 }
 
-static int64_t execution_context(struct profiling_machine *s, const struct sample *x)
+int64_t sample_execution(struct profiling_machine *s, int64_t cpu, strid mode)
 {
     bool added;
     struct machine_ctx *m = s->m;
-    int64_t ucpu = x->cpu == COL_NULL ? COL_NULL : (int64_t)machine_ucpu(m, (uint32_t)x->cpu);
-    if (ucpu == COL_NULL && !x->mode)
+    int64_t ucpu = cpu == COL_NULL ? COL_NULL : (int64_t)machine_ucpu(m, (uint32_t)cpu);
+    if (ucpu == COL_NULL && !mode)
         return COL_NULL;
-    struct recent_execution *r = &s->recent_executions[((uint64_t)ucpu * 8 + x->mode) % RECENT_CONTEXTS];
-    if (r->row_plus_one && r->ucpu == ucpu && r->mode == x->mode)
+    struct recent_execution *r = &s->recent_executions[((uint64_t)ucpu * 8 + mode) % RECENT_CONTEXTS];
+    if (r->row_plus_one && r->ucpu == ucpu && r->mode == mode)
         return r->row_plus_one - 1;
-    uint64_t key = hash_combine(hash_u64((uint64_t)ucpu), x->mode);
+    uint64_t key = hash_combine(hash_u64((uint64_t)ucpu), mode);
     uint64_t *row = context_slot(s, &s->executions, key, &added);
     if (row && added)
         *row = profiler_execution_context_insert(
-            m->st, &(struct profiler_execution_context_row){.ucpu = ucpu, .cpu_mode = x->mode});
+            m->st, &(struct profiler_execution_context_row){.ucpu = ucpu, .cpu_mode = mode});
     if (row)
-        *r = (struct recent_execution){ucpu, x->mode, (uint32_t)*row + 1};
+        *r = (struct recent_execution){ucpu, mode, (uint32_t)*row + 1};
     return row ? (int64_t)*row : COL_NULL;
 }
 
 uint32_t sample_insert(struct profiling_machine *s, const struct sample *x)
+{
+    return sample_insert_at(s, x, sample_execution(s, x->cpu, x->mode));
+}
+
+uint32_t sample_insert_at(struct profiling_machine *s, const struct sample *x, int64_t execution)
 {
     bool nobody = x->utid == UTID_NONE && x->upid == UPID_NONE && x->async_context == COL_NULL;
     return profiler_sample_insert(s->m->st, &(struct profiler_sample_row){
                                                 .ts = x->ts,
                                                 .source = x->source,
                                                 .task_context_id = nobody ? COL_NULL : task_context(s, x),
-                                                .execution_context_id = execution_context(s, x),
+                                                .execution_context_id = execution,
                                                 .callsite_id = known(x->callsite),
                                                 .unwind_error = x->unwind_error,
                                                 .session_id = x->session,

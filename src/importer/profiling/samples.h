@@ -21,8 +21,13 @@ struct sample {
 };
 /* The name of a Profiling.StackUnwindError. */
 strid sample_unwind_error(struct importer *im, uint64_t code);
+/* Where a sample was taken: the row of profiler_execution_context for a CPU (COL_NULL: not known) and a mode (0: not
+ * known), COL_NULL when neither is known, or when out of memory. */
+int64_t sample_execution(struct profiling_machine *s, int64_t cpu, strid mode);
 /* Adds the sample with the contexts it stands in; its row, UINT32_MAX when out of memory. */
 uint32_t sample_insert(struct profiling_machine *s, const struct sample *sample);
+/* The same where it is known where it was taken. */
+uint32_t sample_insert_at(struct profiling_machine *s, const struct sample *sample, int64_t execution);
 /* Adds a counter sample to a set: *set is COL_NULL before the first. */
 void sample_counter(struct profiling_machine *s, int64_t *set, int64_t ts, uint32_t track, double value);
 
