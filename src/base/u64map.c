@@ -45,6 +45,12 @@ static inline uint64_t ask_for(const struct u64map *m, uint64_t key)
     return hash;
 }
 
+void u64map_ahead(const struct u64map *m, uint64_t key)
+{
+    if (m->capacity)
+        __builtin_prefetch(&m->used[ask_for(m, key) & (m->capacity - 1)]);
+}
+
 uint64_t *u64map_get(const struct u64map *m, uint64_t key)
 {
     if (!m->n)

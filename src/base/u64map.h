@@ -20,6 +20,9 @@ struct u64map {
     size_t n;
 };
 
+/* Asks for the memory that the next look for `key` reads: for several looks at once. */
+void u64map_ahead(const struct u64map *m, uint64_t key);
+
 /* The value of `key`, or NULL. The pointer lasts until the next put or del. */
 uint64_t *u64map_get(const struct u64map *m, uint64_t key);
 

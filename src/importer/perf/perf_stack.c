@@ -61,31 +61,65 @@ static uint32_t symbol_mapping(struct perf_import *p, uint32_t symbol, struct st
     return s->mapping;
 }
 
+/* A frame that is looked for. */
+struct wanted_frame {
+    uint64_t ip;
+    uint32_t pid, version; /* what `known` has to hold for it to be this one's */
+    uint8_t mode;
+    bool shared, found, dummy;
+    uint32_t frame; /* when it was found: others may take its place before it is taken */
+    struct perf_known_frame *known;
+    struct stack_profile_frame_row row; /* when it was not found */
+    struct source_line source;          /* function 0: none */
+};
+
 /* Code of the kernel lies where it does for all processes: its frames are known to all of them, but for those in no
  * known file, which are in a mapping of the process. */
-static uint32_t frame(struct perf_import *p, uint32_t pid, uint32_t version, unsigned mode, uint64_t ip,
-                      uint32_t *dummies)
+static inline void want_frame(struct perf_import *p, struct wanted_frame *w, uint32_t pid, uint32_t version,
+                              unsigned mode, uint64_t ip)
 {
-    bool kernel = mode == MODE_KERNEL || mode == MODE_GUEST_KERNEL, shared = kernel && p->spaces.kernel.maps.n;
-    uint32_t owner = shared ? 0 : pid, since = shared ? p->spaces.kernel.version + 1 : version;
-    struct perf_known_frame *known = &p->known_frames[hash_combine(ip, owner) % PERF_KNOWN_FRAMES];
-    if (known->version == since && known->ip == ip && known->pid == owner && known->mode == mode) {
-        *dummies += known->dummy;
-        return known->frame;
-    }
+    w->ip = ip;
+    w->mode = (uint8_t)mode;
+    w->shared = (mode == MODE_KERNEL || mode == MODE_GUEST_KERNEL) && p->spaces.kernel.maps.n;
+    w->pid = w->shared ? 0 : pid;
+    w->version = w->shared ? p->spaces.kernel.version + 1 : version;
+    w->known = &p->known_frames[hash_combine(ip, w->pid) % PERF_KNOWN_FRAMES];
+    __builtin_prefetch(w->known);
+}
+
+/* Finds a frame that was looked for lately; of others, what row they are to have. */
+static inline void look_up_frame(struct perf_import *p, struct wanted_frame *w, uint32_t pid)
+{
+    const struct perf_known_frame *known = w->known;
+    w->found = known->version == w->version && known->ip == w->ip && known->pid == w->pid && known->mode == w->mode;
+    w->dummy = known->dummy;
+    w->frame = known->frame;
+    if (w->found)
+        return;
+    bool kernel = w->mode == MODE_KERNEL || w->mode == MODE_GUEST_KERNEL;
     const struct perf_space *space = kernel ? &p->spaces.kernel : perf_space_of(&p->spaces, pid);
-    const struct perf_map *map = space ? perf_space_find(space, ip) : NULL;
-    struct stack_profile_frame_row row = {.name = p->nothing, .symbol_set_id = COL_NULL};
-    row.mapping = !map ? dummy_mapping(p, pid) : map->symbol ? symbol_mapping(p, map->symbol - 1, &row) : map->mapping;
-    row.rel_pc = (int64_t)(ip + (uint64_t)(map ? map->pc_offset : 0));
-    const char *function = kernel && map && !map->symbol ? perf_kernel_symbol(p, ip) : NULL;
-    struct source_line source = {.function = function ? import_str(p->im, function) : 0, .line = COL_NULL};
-    uint32_t row_number = stack_profile_frame(p->m, &row, function ? &source : NULL);
-    if (map || !shared)
-        *known = (struct perf_known_frame){
-            .ip = ip, .pid = owner, .version = since, .frame = row_number, .mode = (uint8_t)mode, .dummy = !map};
-    *dummies += !map;
-    return row_number;
+    const struct perf_map *map = space ? perf_space_find(space, w->ip) : NULL;
+    w->dummy = !map;
+    w->row = (struct stack_profile_frame_row){.name = p->nothing, .symbol_set_id = COL_NULL};
+    w->row.mapping = !map          ? dummy_mapping(p, pid)
+                     : map->symbol ? symbol_mapping(p, map->symbol - 1, &w->row)
+                                   : map->mapping;
+    w->row.rel_pc = (int64_t)(w->ip + (uint64_t)(map ? map->pc_offset : 0));
+    const char *function = kernel && map && !map->symbol ? perf_kernel_symbol(p, w->ip) : NULL;
+    w->source = (struct source_line){.function = function ? import_str(p->im, function) : 0, .line = COL_NULL};
+    stack_profile_frame_ahead(p->m, &w->row, function ? &w->source : NULL);
+}
+
+static inline uint32_t take_frame(struct perf_import *p, const struct wanted_frame *w, uint32_t *dummies)
+{
+    *dummies += w->dummy;
+    if (w->found)
+        return w->frame;
+    uint32_t row = stack_profile_frame(p->m, &w->row, w->source.function ? &w->source : NULL);
+    if (!w->dummy || !w->shared)
+        *w->known = (struct perf_known_frame){
+            .ip = w->ip, .pid = w->pid, .version = w->version, .frame = row, .mode = w->mode, .dummy = w->dummy};
+    return row;
 }
 
 enum { MAX_FRAMES = 1024 };
@@ -119,14 +153,33 @@ static void read_chain(const struct perf_import *p, struct slice bytes, unsigned
     }
 }
 
-/* Addresses of callers are where they go on: one less lies in the call. simpleperf has done that itself. */
+/* The frames [first, first + n) of a chain, the last one first. Most of the time they take is waiting for memory: that
+ * of all is asked for before the first is looked at. (Measured: 0.96 of the time of an import of call stacks.)
+ *
+ * Addresses of callers are where they go on: one less lies in the call. simpleperf has done that itself. */
+enum { FRAMES_AT_ONCE = 32 };
+static void find_frames(struct perf_import *p, const struct chain *chain, size_t first, size_t n, uint32_t pid,
+                        uint32_t version, uint32_t *frames, uint32_t *dummies)
+{
+    struct wanted_frame wanted[FRAMES_AT_ONCE];
+    uint64_t back = !p->file.has_feature[PERF_FEATURE_SIMPLEPERF_META];
+    for (size_t i = n; i-- > 0;) {
+        uint64_t ip = chain->at[first + i].ip;
+        want_frame(p, &wanted[i], pid, version, chain->at[first + i].mode, first + i && ip ? ip - back : ip);
+    }
+    for (size_t i = n; i-- > 0;)
+        look_up_frame(p, &wanted[i], pid);
+    for (size_t i = n; i-- > 0;)
+        frames[first + i] = take_frame(p, &wanted[i], dummies);
+}
+
 static uint32_t callsite_of(struct perf_import *p, const struct chain *chain, uint32_t pid, uint32_t *dummies)
 {
     uint32_t site = CALLSITE_NONE, version = version_of(p, pid), frames[MAX_FRAMES];
-    uint64_t back = !p->file.has_feature[PERF_FEATURE_SIMPLEPERF_META];
-    for (size_t i = chain->n; i-- > 0;) {
-        uint64_t ip = chain->at[i].ip;
-        frames[i] = frame(p, pid, version, chain->at[i].mode, i && ip ? ip - back : ip, dummies);
+    for (size_t end = chain->n; end > 0;) {
+        size_t n = end < FRAMES_AT_ONCE ? end : FRAMES_AT_ONCE;
+        end -= n;
+        find_frames(p, chain, end, n, pid, version, frames, dummies);
     }
     for (size_t i = chain->n; i-- > 0;)
         site = stack_profile_callsite(p->m, site, frames[i]);
@@ -182,7 +235,10 @@ static uint32_t lone_callsite(struct perf_import *p, uint32_t pid, uint64_t ip, 
     struct perf_known_address *known = &p->known_addresses[(ip ^ ip >> 8 ^ pid) % PERF_KNOWN_ADDRESSES];
     uint32_t version = version_of(p, pid), dummies = 0;
     if (known->ip != ip || known->pid != pid || known->version != version || known->mode != mode) {
-        uint32_t site = stack_profile_callsite(p->m, CALLSITE_NONE, frame(p, pid, version, mode, ip, &dummies));
+        struct wanted_frame w;
+        want_frame(p, &w, pid, version, mode, ip);
+        look_up_frame(p, &w, pid);
+        uint32_t site = stack_profile_callsite(p->m, CALLSITE_NONE, take_frame(p, &w, &dummies));
         *known = (struct perf_known_address){ip, pid, version, site, (uint8_t)mode, dummies != 0};
     }
     if (known->dummy)
@@ -206,16 +262,16 @@ static uint32_t chain_callsite(struct perf_import *p, const struct perf_attr *a,
         return unwound_callsite(p, chain, mode, s->where.pid, frames, n);
     if (!chain.len)
         return CALLSITE_NONE;
-    uint64_t first = perf_load64(&p->file, chain.p), hash = chain.len == 8 ? first : hash_bytes(chain.p, chain.len);
+    uint64_t hash = chain.len == 8 ? perf_load64(&p->file, chain.p) : hash_bytes(chain.p, chain.len);
     struct perf_known_stack *known =
         &p->known_stacks[hash_combine(hash, (uint64_t)s->where.pid << 8 | mode) % PERF_KNOWN_STACKS];
     uint32_t version = version_of(p, s->where.pid);
     bool same = known->version == version && known->pid == s->where.pid && known->mode == mode &&
-                known->chain.len == chain.len && perf_load64(&p->file, known->chain.p) == first &&
+                known->chain.len == chain.len && known->hash == hash &&
                 (chain.len == 8 || memcmp(known->chain.p, chain.p, chain.len) == 0);
     if (!same) {
-        *known =
-            (struct perf_known_stack){.chain = chain, .pid = s->where.pid, .version = version, .mode = (uint8_t)mode};
+        *known = (struct perf_known_stack){
+            .chain = chain, .hash = hash, .pid = s->where.pid, .version = version, .mode = (uint8_t)mode};
         struct chain all;
         all.n = 0;
         read_chain(p, chain, mode, &all);

@@ -48,6 +48,13 @@ struct perf_run {
     bool ended;
 };
 
+/* A callsite that was looked for not long ago. */
+struct known_callsite {
+    uint64_t key;          /* of its parent and frame */
+    uint32_t row_plus_one; /* 0: none yet */
+};
+enum { KNOWN_CALLSITES = 2048 };
+
 /* A callsite in the list of those that its parent has called. Numbers are rows + 1, 0: none. */
 struct callsite_links {
     uint32_t frame, next;
@@ -61,8 +68,9 @@ struct profiling_machine {
     /* stack_profile.c: hash of a row's key -> row */
     struct u64map mappings, frames, callsites;
     BY_ID(struct callsite_links)
-    callsite_links;              /* by row */
-    struct row_lists at_address; /* hash of file, build id and rel_pc: frames, but for */
+    callsite_links;                                         /* by row */
+    struct known_callsite known_callsites[KNOWN_CALLSITES]; /* by a hash of the key */
+    struct row_lists at_address;                            /* hash of file, build id and rel_pc: frames, but for */
     VEC(uint32_t)
     frame_rows;             /* those that came since somebody asked */
     struct u64map interned; /* hash of interned table, kind, iid -> row */

@@ -3,12 +3,18 @@
 
 #include "base/hash.h"
 
-uint32_t row_intern(struct profiling_machine *s, struct u64map *index, struct table *t, const int64_t *words,
-                    uint32_t n_key, uint64_t salt, bool *added)
+static uint64_t row_key(const int64_t *words, uint32_t n_key, uint64_t salt)
 {
     uint64_t key = hash_u64(salt);
     for (uint32_t i = 0; i < n_key; i++)
         key = hash_combine(key, (uint64_t)words[i]);
+    return key;
+}
+
+uint32_t row_intern(struct profiling_machine *s, struct u64map *index, struct table *t, const int64_t *words,
+                    uint32_t n_key, uint64_t salt, bool *added)
+{
+    uint64_t key = row_key(words, n_key, salt);
     for (;; key = hash_u64(key)) { /* another row may have the same hash */
         bool fresh;
         uint64_t *row = u64map_put(index, key, &fresh);
@@ -70,13 +76,25 @@ uint32_t stack_profile_no_mapping(struct machine_ctx *m, const char *name)
                                         .build_id = import_str(m->im, ""), .end = -1, .name = import_str(m->im, name)});
 }
 
+static uint64_t salt_of(const struct source_line *source)
+{
+    return source ? hash_combine(source->file, (uint64_t)source->line) : 0;
+}
+
+void stack_profile_frame_ahead(struct machine_ctx *m, const struct stack_profile_frame_row *r,
+                               const struct source_line *source)
+{
+    const int64_t words[stack_profile_frame_c_symbol_set_id] = {r->name, r->mapping, r->rel_pc};
+    u64map_ahead(&m->profiling->frames, row_key(words, stack_profile_frame_c_symbol_set_id, salt_of(source)));
+}
+
 uint32_t stack_profile_frame(struct machine_ctx *m, const struct stack_profile_frame_row *r,
                              const struct source_line *source)
 {
     struct profiling_machine *s = m->profiling;
     int64_t words[stack_profile_frame_n_columns] = {r->name,  r->mapping,           r->rel_pc,
                                                     COL_NULL, r->deobfuscated_name, r->type};
-    uint64_t salt = source ? hash_combine(source->file, (uint64_t)source->line) : 0;
+    uint64_t salt = salt_of(source);
     bool added = false;
     struct table *t = &m->st->t[T_stack_profile_frame];
     uint32_t row = row_intern(s, &s->frames, t, words, stack_profile_frame_c_symbol_set_id, salt, &added);
@@ -137,9 +155,17 @@ static struct callsite_place find_callsite(struct profiling_machine *s, uint32_t
     }
     if (place.caller && n < LISTED)
         return place;
+    uint64_t key = callsite_key(parent, frame, first);
+    struct known_callsite *known = &s->known_callsites[hash_u64(key) % KNOWN_CALLSITES];
     place.caller = NULL;
-    place.row = u64map_put(&s->callsites, callsite_key(parent, frame, first), &added);
+    if (known->row_plus_one && known->key == key) {
+        place.known = known->row_plus_one;
+        return place;
+    }
+    place.row = u64map_put(&s->callsites, key, &added);
     place.known = place.row && !added ? (uint32_t)*place.row + 1 : 0;
+    if (place.known)
+        *known = (struct known_callsite){key, place.known};
     return place;
 }
 

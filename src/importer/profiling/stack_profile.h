@@ -25,6 +25,9 @@ uint32_t stack_profile_no_mapping(struct machine_ctx *m, const char *name);
  * and becomes its symbol. */
 uint32_t stack_profile_frame(struct machine_ctx *m, const struct stack_profile_frame_row *frame,
                              const struct source_line *source);
+/* Asks for the memory that looking for such a frame will read. */
+void stack_profile_frame_ahead(struct machine_ctx *m, const struct stack_profile_frame_row *frame,
+                               const struct source_line *source);
 
 /* The row of `frame` as called by `parent` (CALLSITE_NONE: the stack's first frame). */
 uint32_t stack_profile_callsite(struct machine_ctx *m, uint32_t parent, uint32_t frame);
