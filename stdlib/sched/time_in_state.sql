@@ -3,7 +3,7 @@
 INCLUDE PERFETTO MODULE intervals.intersect;
 
 CREATE PERFETTO MACRO _case_for_state(state Expr)
-RETURNS Expr AS coalesce(sum(iif(state = $state, time_in_state, 0)) * 100 / total_runtime, 0);
+RETURNS Expr AS max(iif(state = $state, percentage_in_state, NULL));
 
 -- Time of each thread in each state.
 CREATE PERFETTO TABLE sched_time_in_state_for_thread(
@@ -37,7 +37,7 @@ FROM (
   )
 );
 
--- The same with one row a thread, in per cent.
+-- The same with one row a thread, in per cent; NULL: the thread was never in that state.
 CREATE PERFETTO TABLE sched_percentage_of_time_in_state(
   -- Row of thread.
   utid JOINID(thread.id),
@@ -61,10 +61,7 @@ SELECT
   _case_for_state!('R+') AS runnable_preempted,
   _case_for_state!('S') AS sleeping,
   _case_for_state!('D') AS uninterruptible_sleep,
-  coalesce(
-    sum(iif(state IN ('Running', 'R', 'R+', 'S', 'D'), 0, time_in_state)) * 100 / total_runtime,
-    0
-  ) AS other
+  sum(iif(state IN ('Running', 'R', 'R+', 'S', 'D'), NULL, time_in_state)) * 100 / max(total_runtime, 1) AS other
 FROM sched_time_in_state_for_thread
 GROUP BY utid;
 
