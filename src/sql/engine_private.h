@@ -75,6 +75,8 @@ struct engine {
     lazy;                  /* names of tables of the prelude that are made when a query names them; their modules' */
     struct table all_args; /* every argument set, decoded; rows appear on first use */
     bool all_args_ready;
+    struct table args_outline; /* args_outline() */
+    uint64_t args_decoded; /* sets that plans had decoded for themselves: when it is as many as there are, all are */
     struct extract_cache *extract; /* functions/storage.c */
     struct query_log *queries;     /* tables/query_log.c; NULL before the first */
     struct schema *schema;         /* planner/schema.c */

@@ -17,6 +17,12 @@ void args_set_decoder(struct args *a, unsigned kind, args_decode_fn decode, void
     }
 }
 
+void args_set_key_decoder(struct args *a, unsigned kind, args_decode_key_fn decode_key)
+{
+    if (kind > ARGS_READY && kind < ARGS_MAX_DECODERS)
+        a->decoders[kind].decode_key = decode_key;
+}
+
 /* Payloads are short and mostly differ early or not at all: a call of memcmp would cost more than it compares. */
 static inline bool same_bytes(const uint8_t *a, const uint8_t *b, size_t n)
 {
@@ -196,6 +202,18 @@ void args_values(const struct args *a, argset set, struct arg_list *out)
         a->decoders[kind].decode(a->decoders[kind].ctx, s->kind_aux & ((1u << ARGS_AUX_BITS) - 1),
                                  slice_of(s->bytes, s->len), out);
     }
+}
+
+void args_values_of(const struct args *a, argset set, strid key, struct arg_list *out)
+{
+    const struct arg_set *s = a->base.values ? NULL : set_at(a, set);
+    unsigned kind = s ? s->kind_aux >> ARGS_AUX_BITS : ARGS_READY;
+    if (!a->decoders[kind].decode_key) {
+        args_values(a, set, out);
+        return;
+    }
+    a->decoders[kind].decode_key(a->decoders[kind].ctx, s->kind_aux & ((1u << ARGS_AUX_BITS) - 1),
+                                 slice_of(s->bytes, s->len), key, out);
 }
 
 void args_values_by(const struct args *a, unsigned decoder, argset set, struct arg_list *out)

@@ -79,6 +79,8 @@ static inline argset argset_of_cell(int64_t cell)
 
 /* Turns payload bytes into values, appended to *out. `aux` is what was given at args_intern_bytes(). */
 typedef void (*args_decode_fn)(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out);
+/* The same where only values of that key, or of that flat key, are of use: others may be left out. */
+typedef void (*args_decode_key_fn)(void *ctx, uint32_t aux, struct slice bytes, strid key, struct arg_list *out);
 
 enum {
     ARGS_READY = 0,
@@ -134,6 +136,7 @@ struct args {
     uint32_t n_slots; /* used; sets that nobody looks for have none */
     struct {
         args_decode_fn decode;
+        args_decode_key_fn decode_key; /* NULL: all is decoded */
         void *ctx;
     } decoders[ARGS_MAX_DECODERS];
     bool failed;
@@ -142,6 +145,8 @@ struct args {
 
 /* Announces decoder `kind` (1 .. ARGS_MAX_DECODERS - 1). ctx must outlive the storage's queries. */
 void args_set_decoder(struct args *a, unsigned kind, args_decode_fn decode, void *ctx);
+/* After that: the decoder has a shorter way to the values of one key. */
+void args_set_key_decoder(struct args *a, unsigned kind, args_decode_key_fn decode_key);
 
 /* The set of a list of values; none for an empty list. */
 argset args_intern(struct args *a, const struct arg *list, size_t n);
@@ -154,6 +159,9 @@ argset args_intern_bytes(struct args *a, unsigned kind, uint32_t aux, struct sli
 
 /* Appends the values of a set to *out (decoding if need be); nothing for none or an unknown one. */
 void args_values(const struct args *a, argset set, struct arg_list *out);
+
+/* As args_values() where only those are of use whose key or flat key is `key`: others may be missing. */
+void args_values_of(const struct args *a, argset set, strid key, struct arg_list *out);
 
 /* As above by another decoder than that of the set; nothing for sets of ready values. */
 void args_values_by(const struct args *a, unsigned decoder, argset set, struct arg_list *out);

@@ -48,6 +48,74 @@ START_TEST(annotations_nest)
 }
 END_TEST
 
+/* What is decoded for one key is what the whole set has of it. */
+static void check_each_key(argset set)
+{
+    struct arg_list whole = {0}, one = {0};
+    args_values(&st.args, set, &whole);
+    for (size_t i = 0; i < whole.n; i++) {
+        size_t at = 0;
+        one.n = 0;
+        args_values_of(&st.args, set, whole.p[i].key, &one);
+        for (size_t k = 0; k < whole.n; k++) {
+            if (whole.p[k].key != whole.p[i].key && whole.p[k].flat_key != whole.p[i].key)
+                continue;
+            while (at < one.n && one.p[at].key != whole.p[k].key)
+                at++;
+            ck_assert_msg(at < one.n, "%s for %s", text(whole.p[k].key), text(whole.p[i].key));
+            ck_assert_int_eq(one.p[at].word, whole.p[k].word);
+            ck_assert_int_eq(one.p[at].type, whole.p[k].type);
+            ck_assert_int_eq(one.p[at++].flat_key, whole.p[k].flat_key);
+        }
+    }
+    ck_assert_uint_gt(whole.n, 12);
+    arg_list_free(&whole);
+    arg_list_free(&one);
+}
+
+START_TEST(values_of_one_key)
+{
+    char longest[ARG_KEY_MAX + 9];
+    memset(longest, 'n', sizeof longest);
+    longest[sizeof longest - 1] = 0;
+    event(10, INSTANT, 1, "x");
+    annotation("a", 4, -5);
+    annotation("a.b", 3, 6);
+    annotation("a_b", 3, 7); /* the same key */
+    annotation("ab", 3, 8);
+    annotation("", 2, 1);
+    annotation(longest, 2, 1);
+    annotation("a]", 2, 1);
+    for (int k = 0; k < 2; k++) { /* an array that goes on */
+        size_t a = in(4);
+        pb_put_str(&trace, 10, "a");
+        for (int i = 0; i < 11; i++) {
+            size_t b = in(12);
+            pb_put_varint(&trace, 4, (uint64_t)i);
+            out(b);
+        }
+        out(a);
+    }
+    size_t a = in(4);
+    pb_put_str(&trace, 10, "j");
+    pb_put_str(&trace, 9, "{\"a.b\": [true, {\"debug.a\": 1.5}], \"\": 3}");
+    out(a);
+    a = in(4); /* without a name */
+    pb_put_varint(&trace, 4, 3);
+    out(a);
+    a = in(33);
+    pb_put_str(&trace, 2, "file.c");
+    pb_put_str(&trace, 3, "f");
+    out(a);
+    event_end();
+    load();
+    int64_t set = SLICE(arg_set_id, 0);
+    ck_assert_str_eq(arg_text(set, "debug.a[21]"), "10");
+    ck_assert_str_eq(arg_text(set, "source.function_name"), "f");
+    check_each_key(argset_of_cell(set));
+}
+END_TEST
+
 /* legacy_json_value: what the arg `key` becomes. Text that is not JSON stays as it is. */
 static const struct {
     const char *json, *key, *text;
@@ -247,6 +315,7 @@ Suite *track_event_args_suite(void)
     TCase *c = tcase_create("core");
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, annotations_nest);
+    tcase_add_test(c, values_of_one_key);
     tcase_add_loop_test(c, json_value, 0, sizeof json_values / sizeof *json_values);
     tcase_add_test(c, json_long_string);
     tcase_add_test(c, messages_are_read_by_descriptors_in_the_trace);

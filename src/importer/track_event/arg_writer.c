@@ -1,7 +1,6 @@
 /* Builds dotted keys. */
 #include "importer/track_event/arg_writer.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 /* A list of fewer values is looked through for a key; a longer one has an index. */
@@ -49,9 +48,13 @@ struct arg_mark arg_writer_push(struct arg_writer *w, const void *name, size_t l
 struct arg_mark arg_writer_push_index(struct arg_writer *w, uint64_t index)
 {
     struct arg_mark m = {w->key_len, w->flat_len};
-    char text[24];
-    int n = snprintf(text, sizeof text, "[%llu]", (unsigned long long)index);
-    append(w->key, &w->key_len, text, (size_t)n);
+    char text[24], *end = text + sizeof text, *at = end; /* from its end: printf takes a tenth of all decoding */
+    *--at = ']';
+    do
+        *--at = (char)('0' + index % 10);
+    while (index /= 10);
+    *--at = '[';
+    append(w->key, &w->key_len, at, (size_t)(end - at));
     return m;
 }
 

@@ -1,5 +1,4 @@
-/* The args of track events: what in an event becomes an arg, when, and under which name. Most are decoded when a
- * query asks: the set keeps the event's bytes. */
+/* The args of track events: what in an event becomes an arg, and under which name. */
 #include "importer/track_event/json_args.h"
 #include "importer/track_event/reflect.h"
 #include "importer/track_event/track_event_internal.h"
@@ -7,19 +6,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-
-enum {
-    ARGS_KIND_TRACK_EVENT = 6,       /* payload: bytes of a TrackEvent; aux: generation */
-    ARGS_KIND_TRACK_EVENT_MARKS = 7, /* payload: struct marked */
-    SHARE_TRIAL = 1 << 16,
-};
-
-struct marked { /* an event's bytes and marks, in the arena of the args */
-    const uint8_t *bytes;
-    uint32_t len;
-    uint32_t generation;
-    struct track_event_marks marks;
-};
 
 bool track_event_field_has_args(uint32_t field)
 {
@@ -224,14 +210,17 @@ static bool write_proto(struct annotations *a, const struct annotation *v)
     return true;
 }
 
+static char clean_char(char c)
+{
+    return c == '.' || c == '[' || c == ']' ? '_' : c;
+}
+
 /* A name with what separates keys replaced. */
 static size_t clean_name(struct slice name, char *out, size_t cap)
 {
     size_t n = name.len < cap ? name.len : cap;
-    for (size_t i = 0; i < n; i++) {
-        char c = (char)name.p[i];
-        out[i] = c == '.' || c == '[' || c == ']' ? '_' : c;
-    }
+    for (size_t i = 0; i < n; i++)
+        out[i] = clean_char((char)name.p[i]);
     return n;
 }
 
@@ -518,7 +507,7 @@ static enum arg_class class_of(uint32_t field)
     }
 }
 
-static void write_field(struct annotations *a, strid track_event, const struct pb_field *f)
+static void write_field(struct annotations *a, const struct pb_field *f)
 {
     struct arg_writer *w = a->w;
     struct seq_generation *g = a->g;
@@ -558,23 +547,25 @@ static void write_field(struct annotations *a, strid track_event, const struct p
             write_text(w, "correlation_id", interned);
         break;
     default:
-        reflect_field(&a->reflect, w, track_event, f);
+        reflect_field(&a->reflect, w, strpool_intern_str(w->args->strings, "perfetto.protos.TrackEvent"), f);
     }
 }
 
-static void append_source_id(struct args *args, const struct track_event_marks *m, struct arg_list *list)
+static bool is_wanted(struct seq_generation *g, const struct pb_field *f, const struct track_event_wanted *only)
+{
+    if (f->id != TRACK_EVENT_DEBUG_ANNOTATIONS || !only->debug)
+        return (f->id == TRACK_EVENT_DEBUG_ANNOTATIONS) == only->debug;
+    struct slice name = read_annotation(g, pb_bytes(f)).name;
+    bool same = name.len == only->name.len;
+    for (size_t i = 0; same && i < name.len; i++)
+        same = clean_char((char)name.p[i]) == (char)only->name.p[i];
+    return same;
+}
+
+void track_event_append_source(struct args *args, const struct track_event_marks *m, struct arg_list *list)
 {
     if (m->has_source)
         arg_list_int(args, list, "legacy_trace_source_id", m->source_id);
-}
-
-static void append_marks(struct args *args, const struct track_event_marks *m, struct arg_list *list)
-{
-    char phase[2] = {m->phase, 0};
-    if (m->utid != UTID_NONE)
-        arg_list_uint(args, list, "legacy_event.passthrough_utid", m->utid);
-    if (m->phase)
-        arg_list_str(args, list, "legacy_event.phase", strpool_intern_str(args->strings, phase));
 }
 
 /* The name of a histogram that is told by number. */
@@ -588,15 +579,14 @@ static void write_histogram_name(struct arg_writer *w, struct seq_generation *g,
         write_text(w, "chrome_histogram_sample.name", interned_text(g, INTERNED_DATA_HISTOGRAM_NAMES, pb_u64(&iid)));
 }
 
-/* `marks` (may be NULL): whose source id comes between what the event's fields say. */
-static void append_event(struct importer *im, struct seq_generation *g, struct slice event,
-                         const struct track_event_marks *marks, struct arg_list *list)
+void track_event_append_args(struct importer *im, struct seq_generation *g, struct slice event,
+                             const struct track_event_marks *marks, const struct track_event_wanted *only,
+                             struct arg_list *list)
 {
     struct arg_writer w;
     struct hook_ctx hook = {im, g};
     arg_writer_init(&w, &im->st->args, list);
     struct annotations a = {&w, g, {.schema = track_event_schema(im), .hook = translate, .hook_ctx = &hook}};
-    strid track_event = strpool_intern_str(&im->st->strings, "perfetto.protos.TrackEvent");
     struct pb_cursor c = pb_cursor(event);
     struct pb_field f;
     uint32_t classes = marks ? 1u << FROM_CORRELATION : 0;
@@ -604,96 +594,19 @@ static void append_event(struct importer *im, struct seq_generation *g, struct s
         classes |= 1u << class_of(f.id) | (f.id == TRACK_EVENT_SOURCE_LOCATION_IID ? 1u << FROM_TYPED : 0) |
                    (f.id == TRACK_EVENT_CHROME_HISTOGRAM_SAMPLE ? 1u << FROM_HISTOGRAM : 0);
     for (enum arg_class k = 0; k < ARG_CLASSES; k++) {
-        if (!(classes >> k & 1))
+        if (!(classes >> k & 1) || (only && only->debug && k != FROM_DEBUG))
             continue;
         for (c = pb_cursor(event); pb_next(&c, &f);)
-            if (class_of(f.id) == k)
-                write_field(&a, track_event, &f);
+            if (only && !is_wanted(g, &f, only))
+                continue;
+            else if (class_of(f.id) == k)
+                write_field(&a, &f);
             else if (k == FROM_HISTOGRAM && f.id == TRACK_EVENT_CHROME_HISTOGRAM_SAMPLE)
                 write_histogram_name(&w, g, pb_bytes(&f));
             else if (k == FROM_TYPED && f.id == TRACK_EVENT_SOURCE_LOCATION_IID)
                 write_number(&w, "source_location_iid", ARG_UINT, pb_u64(&f)); /* beside what it stands for */
         if (k == FROM_CORRELATION && marks)
-            append_source_id(&im->st->args, marks, list);
+            track_event_append_source(&im->st->args, marks, list);
     }
     arg_writer_free(&w);
-}
-
-void track_event_append_args(struct importer *im, struct seq_generation *g, struct slice event, struct arg_list *list)
-{
-    append_event(im, g, event, NULL, list);
-}
-
-/* --- sets that keep the bytes ------------------------------------------------------------------------------------ */
-
-static void decode_event(struct importer *im, uint32_t generation, struct slice bytes,
-                         const struct track_event_marks *marks, struct arg_list *out)
-{
-    struct arg_list list = {0}; /* of its own: `out` may hold other sets, which this one is not to merge with */
-    append_event(im, generation_at(im, generation), bytes, marks, &list);
-    if (marks)
-        append_marks(&im->st->args, marks, &list);
-    for (size_t i = 0; i < list.n; i++)
-        arg_list_add(&im->st->args, out, list.p[i].flat_key, list.p[i].key, list.p[i].type, list.p[i].word);
-    arg_list_free(&list);
-}
-
-static void decode(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out)
-{
-    decode_event(ctx, aux, bytes, NULL, out);
-}
-
-static void decode_marked(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out)
-{
-    struct importer *im = ctx;
-    struct marked m;
-    (void)aux;
-    if (bytes.len != sizeof m)
-        return;
-    memcpy(&m, bytes.p, sizeof m);
-    decode_event(im, m.generation, slice_of(m.bytes, m.len), &m.marks, out);
-}
-
-void track_event_args_open(struct importer *im)
-{
-    args_set_decoder(&im->st->args, ARGS_KIND_TRACK_EVENT, decode, im);
-    args_set_decoder(&im->st->args, ARGS_KIND_TRACK_EVENT_MARKS, decode_marked, im);
-}
-
-argset track_event_event_args(struct track_event_machine *t, struct seq_generation *g, struct slice event,
-                              bool has_args, const struct track_event_marks *marks)
-{
-    struct importer *im = t->m->im;
-    struct args *args = &im->st->args;
-    bool marked = marks->utid != UTID_NONE || marks->phase || marks->has_source;
-    if (!has_args) {
-        if (!marked)
-            return ARGSET_NONE;
-        t->args.n = 0;
-        append_source_id(args, marks, &t->args);
-        append_marks(args, marks, &t->args);
-        return args_intern(args, t->args.p, t->args.n);
-    }
-    bool stable = importer_bytes_stable(im, event.p);
-    if (!marked) {
-        /* Look for equal payloads only while that finds some: the index costs as much as a set. */
-        bool share = t->share_tried < SHARE_TRIAL || t->share_hit >= t->share_tried / 16;
-        bool was_new;
-        argset set = args_intern_bytes(args, ARGS_KIND_TRACK_EVENT, g->index, event, stable, share, &was_new);
-        t->share_tried += share;
-        t->share_hit += share && !was_new;
-        return set;
-    }
-    struct marked m;
-    memset(&m, 0, sizeof m); /* padding too: the bytes are compared and hashed */
-    m = (struct marked){event.p, (uint32_t)event.len, g->index, *marks};
-    if (!stable) {
-        uint8_t *copy = arena_alloc_bytes(&t->arena, event.len);
-        if (!copy) {
-            im->failed = true;
-            return ARGSET_NONE;
-        }
-        m.bytes = memcpy(copy, event.p, event.len);
-    }
-    return args_intern_bytes(args, ARGS_KIND_TRACK_EVENT_MARKS, 0, slice_of(&m, sizeof m), false, false, NULL);
 }

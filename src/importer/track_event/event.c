@@ -411,7 +411,7 @@ void event_end(struct event *e)
         argset have = ROW_ARGS(m->st, slice, arg_set_id, slice);
         e->t->args.n = 0;
         args_values(args, have, &e->t->args);
-        track_event_append_args(m->im, e->g, e->bytes, &e->t->args);
+        track_event_append_args(m->im, e->g, e->bytes, NULL, NULL, &e->t->args);
         argset set = args_intern(args, e->t->args.p, e->t->args.n);
         if (!argset_is_none(set))
             ROW_SET_ARGS(m->st, slice, arg_set_id, slice, set);

@@ -193,7 +193,7 @@ static void raw_event(struct event *e)
     arg_list_str(&st->args, &list, "legacy_event.name", e->name);
     arg_list_str(&st->args, &list, "legacy_event.phase", import_str(e->m->im, phase));
     raw_numbers(e, &list);
-    track_event_append_args(e->m->im, e->g, e->bytes, &list);
+    track_event_append_args(e->m->im, e->g, e->bytes, NULL, NULL, &list);
     chrome_raw_insert(st, &(struct chrome_raw_row){.ts = e->ts,
                                                    .name = import_str(e->m->im, "track_event.legacy_event"),
                                                    .utid = e->utid,

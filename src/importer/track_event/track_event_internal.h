@@ -235,15 +235,26 @@ struct track_event_marks {
     bool has_source; /* of a legacy asynchronous event */
     int64_t source_id;
 };
+/* What a key says of where its value stands: in annotations of that name, or in none at all. */
+struct track_event_wanted {
+    bool debug;
+    struct slice name; /* as it stands in keys */
+};
+/* Appends the args of an event's bytes to a list that may have some already (arrays go on where those end). `marks`
+ * (may be NULL): whose source id comes between what the event's fields say. `only`: NULL, or which fields. */
+void track_event_append_args(struct importer *im, struct seq_generation *g, struct slice event,
+                             const struct track_event_marks *marks, const struct track_event_wanted *only,
+                             struct arg_list *list);
+void track_event_append_source(struct args *args, const struct track_event_marks *m, struct arg_list *list);
+/* True for fields of TrackEvent that become args. */
+bool track_event_field_has_args(uint32_t field);
+
+/* --- event_sets.c --- */
 /* The arg set of an event, 0 when it has none. `has_args`: its bytes hold any. */
 argset track_event_event_args(struct track_event_machine *t, struct seq_generation *g, struct slice event,
                               bool has_args, const struct track_event_marks *marks);
-/* Appends the args of an event's bytes to a list that may have some already (arrays go on where those end). */
-void track_event_append_args(struct importer *im, struct seq_generation *g, struct slice event, struct arg_list *list);
 /* Announces the decoders. */
 void track_event_args_open(struct importer *im);
-/* True for fields of TrackEvent that become args. */
-bool track_event_field_has_args(uint32_t field);
 
 /* --- translation.c --- */
 struct track_event_translations *

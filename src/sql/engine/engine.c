@@ -139,6 +139,8 @@ void engine_close(struct engine *e)
     vtab_free_runtime(e);
     if (e->all_args.def)
         table_free(&e->all_args);
+    if (e->args_outline.def)
+        table_free(&e->args_outline);
     extract_cache_free(e);
     query_log_free(e);
     vec_free(&e->known);
@@ -154,6 +156,7 @@ int engine_loaded(struct engine *e, struct error *err)
     storage_finalize(e->storage);
     e->generation++;
     e->all_args_ready = false;
+    e->args_decoded = 0;
     extract_cache_free(e);
     if (e->loaded)
         return 0;

@@ -80,7 +80,7 @@ static enum arg_found find_arg(struct engine *e, argset set, strid key, int64_t 
 {
     struct arg_list *list = &e->extract->list;
     list->n = 0;
-    args_values(&e->storage->args, set, list);
+    args_values_of(&e->storage->args, set, key, list);
     for (size_t i = 0; i < list->n; i++) {
         const struct arg *a = &list->p[i];
         if (a->key != key)

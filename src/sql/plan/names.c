@@ -124,15 +124,11 @@ static bool add_table(struct reader *r, const struct schema_table *t, struct sql
             return false;
         e->columns[e->n_columns++] = (struct scope_column){.name = name, .expr = x, .hidden = c->hidden};
     }
-    struct engine *engine = r->planner->e;
-    const struct table *rows = engine_find_table(engine, t->table); /* decodes all args */
-    if (!rows || !plan_table_open(&s->table, engine, t->table))
+    if (!plan_table_open(&s->table, r->planner->e, t->table))
         return false;
     p->n_sources++;
-    if (!s->table.runtime && s->table.table != rows)
-        return false;
-    if (!rows->final) /* what is sorted is known then */
-        table_finalize((struct table *)(uintptr_t)rows);
+    if (!s->table.table->final) /* what is sorted is known then */
+        table_finalize((struct table *)(uintptr_t)s->table.table);
     if (s->table.table->n_rows > *r->rows)
         *r->rows = s->table.table->n_rows;
     return true;

@@ -513,6 +513,9 @@ bool recursion_settle(struct query_plan *p);
 /* Which min() or max() gives bare columns their row; false when SQLite has rules of its own. */
 bool plan_settle_extreme(struct query_plan *p);
 
+/* Of args that are not decoded, how many rows the plan is likely to look at: args_rows.c. */
+uint32_t args_rows_likely(const struct query_plan *p, uint8_t source);
+
 /* ---- worth.c ---- */
 
 /* Rows of one table, as they come; or the first of them, where they are asked for in that order. */

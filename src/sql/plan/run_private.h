@@ -10,4 +10,7 @@ void run_into(struct run *r, struct table *t);
 /* Plans without what top.c is for. The sources are open. */
 void run_to_answer(struct run *r, struct plan_answer *out);
 
+/* Of args that are not decoded: the rows that the plan can use. NULL: all, or r->rc. args_rows.c */
+struct table *args_rows_run(struct run *r, uint8_t source);
+
 #endif

@@ -171,6 +171,25 @@ static struct table *run_recursion(struct run *r, const struct query_plan *first
     return t;
 }
 
+static void open_table(struct run *r, uint32_t source)
+{
+    r->tables[source] = plan_table_rows(&r->plan->sources[source].table, r->e);
+    if (!r->tables[source])
+        r->rc = engine_is_interrupted(r->e) ? SQLITE_INTERRUPT : RUN_GAVE_UP;
+}
+
+/* Others may tell which of their rows are needed. */
+static void open_args(struct run *r)
+{
+    for (uint32_t i = 0; i < r->plan->n_sources && !r->rc; i++) {
+        if (!r->plan->sources[i].table.outline)
+            continue;
+        r->tables[i] = r->made[i] = args_rows_run(r, (uint8_t)i);
+        if (!r->made[i] && !r->rc)
+            open_table(r, i);
+    }
+}
+
 void run_open_sources(struct run *r)
 {
     const struct query_plan *p = r->plan;
@@ -194,9 +213,8 @@ void run_open_sources(struct run *r)
             continue;
         }
         if (!s->sub) {
-            r->tables[i] = plan_table_rows(&s->table, r->e);
-            if (!r->tables[i])
-                r->rc = RUN_GAVE_UP;
+            if (!s->table.outline)
+                open_table(r, i);
             continue;
         }
         r->tables[i] = r->made[i] = s->sub->step       ? run_recursion(r, s->sub)
@@ -205,4 +223,5 @@ void run_open_sources(struct run *r)
         if (r->made[i])
             table_finalize(r->made[i]);
     }
+    open_args(r);
 }

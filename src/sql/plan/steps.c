@@ -3,10 +3,13 @@
  * such; a table whose row number is asked for comes before those that need a hash, those before ones with a range. */
 #include "sql/plan/plan_private.h"
 
-static uint32_t rows_of(const struct plan_source *s)
+static uint32_t rows_of(const struct query_plan *p, uint32_t source)
 {
+    const struct plan_source *s = &p->sources[source];
     if (s->values)
         return s->values->n_rows;
+    if (s->table.outline)
+        return args_rows_likely(p, (uint8_t)source);
     return s->sub || s->batches || s->pointer || s->round ? 100000 : s->table.table->n_rows;
 }
 
@@ -198,8 +201,7 @@ static bool steps_from(struct query_plan *p, uint8_t first)
             if (placed >> i & 1)
                 continue;
             enum fit fit = fit_of(p, (uint8_t)i, placed);
-            if (fit > best ||
-                (fit == best && fit != FIT_NONE && rows_of(&p->sources[i]) < rows_of(&p->sources[next]))) {
+            if (fit > best || (fit == best && fit != FIT_NONE && rows_of(p, i) < rows_of(p, (uint32_t)next))) {
                 best = fit;
                 next = (int)i;
             }
@@ -256,10 +258,10 @@ static uint64_t cost(const struct query_plan *p)
 {
     if (p->sources[p->steps[0].source].round)
         return 0;
-    uint64_t sum = rows_of(&p->sources[p->steps[0].source]);
+    uint64_t sum = rows_of(p, p->steps[0].source);
     for (uint32_t i = 1; i < p->n_steps; i++) {
         const struct plan_step *s = &p->steps[i];
-        uint64_t rows = rows_of(&p->sources[s->source]);
+        uint64_t rows = rows_of(p, s->source);
         sum += s->by_row || s->by_sorted ? 0 : may_walk(p, s) ? rows / WALKED : 2 * rows;
     }
     return sum;

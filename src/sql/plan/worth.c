@@ -42,6 +42,7 @@ static bool has_lookups(const struct query_plan *p)
         if (!c)
             continue;
         if (c->column == VTAB_ROW || s->table.table->columns[c->column].sorted ||
+            (s->table.outline && c->column == args_c_arg_set_id) ||
             index_peek(known->vtab, s->table.table, (uint32_t)c->column) ||
             index_is_due(known->vtab, s->table.table, (uint32_t)c->column, s->table.table->n_rows))
             return true;

@@ -301,7 +301,7 @@ void aggregate_plan_free(void *plan)
 /* Does the statement ask for one set of args? The virtual table decodes only that one. */
 static bool wants_one_set(struct engine *e, const struct shape *s)
 {
-    if (s->table != &e->all_args)
+    if (s->table != &e->all_args && !s->plan->table.outline)
         return false;
     for (uint32_t i = 0; i < s->plan->n_tests; i++)
         if (s->plan->tests[i].column == args_c_arg_set_id && s->plan->tests[i].op == PLAN_EQ)

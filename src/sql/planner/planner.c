@@ -129,6 +129,13 @@ bool planner_parse(struct engine *e, struct arena *arena, const struct sql_token
 
 /* ---- tables of plans ---- */
 
+void plan_table_close(struct plan_table *t)
+{
+    runtime_table_unref(t->runtime);
+    mem_free(t->name);
+    *t = (struct plan_table){0};
+}
+
 bool plan_table_open(struct plan_table *t, struct engine *e, const char *name)
 {
     const struct engine_known_table *known = engine_find_known(e, name);
@@ -138,20 +145,20 @@ bool plan_table_open(struct plan_table *t, struct engine *e, const char *name)
     struct runtime_table *runtime = known->vtab->source->runtime;
     char *copy = mem_strdup(name);
     if (copy) /* else nothing is held */
-        *t = (struct plan_table){copy, known->table, runtime ? runtime_table_ref(runtime) : NULL};
-    return copy != NULL;
-}
-
-void plan_table_close(struct plan_table *t)
-{
-    runtime_table_unref(t->runtime);
-    mem_free(t->name);
+        *t = (struct plan_table){copy, known->table, runtime ? runtime_table_ref(runtime) : NULL, false};
+    if (copy && known->table == &e->all_args && !e->all_args_ready) {
+        t->outline = true;
+        t->table = args_outline(e);
+        if (!t->table)
+            plan_table_close(t);
+    }
+    return t->table != NULL;
 }
 
 const struct table *plan_table_rows(const struct plan_table *t, struct engine *e)
 {
     const struct table *rows = t->runtime ? t->table : engine_find_table(e, t->name);
-    if (rows != t->table)
+    if (!rows || rows != (t->outline ? &e->all_args : t->table))
         return NULL;
     if (!rows->final)
         table_finalize((struct table *)(uintptr_t)rows);

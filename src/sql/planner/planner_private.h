@@ -14,6 +14,7 @@ struct plan_table {
     char *name;
     const struct table *table;
     struct runtime_table *runtime; /* one reference; NULL: a built-in table */
+    bool outline;                  /* of args that are not decoded yet: args_outline() in their place */
 };
 
 /* Of a name that schema_find() knows; false when memory is short or the table is gone. */

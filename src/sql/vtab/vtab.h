@@ -252,5 +252,16 @@ bool vtab_is_lazy(const struct engine *e, const char *name);
  * is done. An SQLite code. */
 int args_one(struct engine *e, argset set, struct arg_list *scratch, struct table *out);
 int args_all(struct engine *e);
+/* Some of them, into a table that is not open yet: of the sets whose bit is set (NULL: of all), those whose `column`
+ * has that key (-1: whatever it has). */
+struct args_part {
+    const uint64_t *sets;
+    int column; /* args_c_key, args_c_flat_key */
+    strid key;
+};
+int args_some(struct engine *e, const struct args_part *part, struct table *out);
+/* What a plan is made for while nobody has had all args decoded: about as many rows, of which nothing is known. NULL:
+ * no memory. */
+const struct table *args_outline(struct engine *e);
 
 #endif
