@@ -132,6 +132,7 @@ struct args {
     struct args_slot *slots; /* hash index over sets, a power of two */
     uint32_t *numbers;       /* by set, once args_number() was called: its cell; that of one more set */
     uint32_t n_numbers;      /* sets that have one */
+    bool keep_places;        /* something else than columns of sets knows some by their places */
     uint32_t slot_cap;
     uint32_t n_slots; /* used; sets that nobody looks for have none */
     struct {
@@ -200,7 +201,7 @@ static inline void args_complete(struct args *a, argset set)
 argset *args_number(struct args *a, const uint8_t *used);
 static inline bool args_may_number(const struct args *a)
 {
-    return a->sets.n && a->sets.n <= ARGS_MAX_NUMBERED && !a->numbers && !a->base.values;
+    return a->sets.n && a->sets.n <= ARGS_MAX_NUMBERED && !a->numbers && !a->base.values && !a->keep_places;
 }
 
 /* The cell of a set (COL_NULL for none or one without values), and the set of a cell: none for what is not a cell. */

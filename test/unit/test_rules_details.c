@@ -190,6 +190,26 @@ static const struct rule rules[] = {
      "INCLUDE PERFETTO MODULE traced.stats; SELECT * FROM traced_clone_flush_latency", "0,30,0,0;2,20,0,0"},
     {"a clone whose beginning is not known", CLOCKS "1{8:30 10:1 69{11:2}}",
      "INCLUDE PERFETTO MODULE traced.stats; SELECT count() FROM traced_clone_flush_latency", "0"},
+    {"layers that are not seen say why, behind their fields, also where other sets of args are gone",
+     CLOCKS THREAD "1{8:5 10:1 11{9:1 23's' 4{10'q' 4:1}}} 1{8:6 10:1 11{9:2 4{10'r' 4:2}}} "
+                   "1{8:100 10:1 93{1:100 5:1 3{1{1:1 2'bare'} 1{1:2 3:1}}}}",
+     "SELECT layer_id, " ARGS_OF("l",
+                                 "arg_set_id") " FROM __intrinsic_surfaceflinger_layer AS l UNION ALL SELECT name, "
+                                               "" ARGS_OF("s", "arg_set_id") " FROM slice AS s",
+     "1,id=1,name=bare,visibility_reason[0]=buffer is empty,visibility_reason[1]=alpha is "
+     "0,visibility_reason[2]=bounds "
+     "is 0x0,visibility_reason[3]=crop is 0x0,visibility_reason[4]=does not have color fill, shadow or blur;2,id=2,"
+     "children[0]=1,visibility_reason[0]=buffer is empty,visibility_reason[1]=alpha is 0,visibility_reason[2]=bounds "
+     "is "
+     "0x0,visibility_reason[3]=crop is 0x0,visibility_reason[4]=does not have color fill, shadow or blur;s,debug.q=1,"
+     "debug.r=2"},
+    {"messages of the window system have their number, also where other sets of args are gone",
+     CLOCKS THREAD "1{8:5 10:1 11{9:1 23's' 4{10'q' 4:1}}} 1{8:6 10:1 11{9:2 4{10'r' 4:2}}} "
+                   "1{8:50 10:1 96{1:1 2:5 3:10}} 1{8:60 10:1 96{1:1 4:20}}",
+     "SELECT p.transition_id, x.key, x.int_value FROM __intrinsic_window_manager_shell_transition_protos AS p JOIN "
+     "__intrinsic_winscope_proto_to_args_with_defaults('window_manager_shell_transition_protos') AS x USING "
+     "(base64_proto_id) WHERE x.int_value > 0",
+     "1,id,1;1,create_time_ns,5;1,send_time_ns,10;1,id,1;1,dispatch_time_ns,20"},
     {"atoms of statsd", CLOCKS "1{8:7 10:1 84{1{29{1:2}} 2:77 1{100001{1:5}}}}",
      "SELECT ts, name, " ARGS_OF("s", "arg_set_id") " FROM slice AS s",
      "7,atom_100001,field_1=5;77,screen_state_changed,screen_state_changed.state=DISPLAY_STATE_ON"},

@@ -135,7 +135,8 @@ argset winscope_args(struct packet *p, enum winscope_message type, struct slice 
 {
     struct importer *im = p->m->im;
     struct payload k;
-    memset(&k, 0, sizeof k); /* padding too */
+    im->st->args.keep_places = true; /* `extra`, and the columns base64_proto_id */
+    memset(&k, 0, sizeof k);         /* padding too */
     k = (struct payload){bytes.p, (uint32_t)bytes.len, p->gen->index, extra.plus_one, (uint32_t)type};
     if (bytes.len && !importer_bytes_stable(im, bytes.p)) {
         uint8_t *copy = arena_alloc_bytes(&winscope_of(p)->arena, bytes.len);
