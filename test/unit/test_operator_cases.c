@@ -70,6 +70,11 @@ static const struct {
      "UNION ALL SELECT 3, 4), (SELECT 1 AS id, 10 AS v UNION ALL SELECT 2, 5), (v), (SELECT id, max(v) + 1 AS v FROM "
      "$table GROUP BY id)) ORDER BY id",
      "1,10;2,5;3,11;4,12"},
+    {"SELECT id, v FROM _graph_aggregating_scan!((SELECT 1 AS source_node_id, 2 AS dest_node_id UNION ALL SELECT 2, "
+     "1), "
+     "(SELECT 1 AS id, 10 AS v UNION ALL SELECT 2, 5), (v), (SELECT id, sum(v) AS v FROM $table GROUP BY id)) ORDER BY "
+     "id",
+     "1,10;2,5"},
     {"SELECT id, ts, dur, value, next_value, delta_value FROM counter_leading_intervals!((SELECT 1 AS id, 10 AS ts, 1 "
      "AS "
      "track_id, 5 AS value UNION ALL SELECT 2, 20, 1, 5 UNION ALL SELECT 3, 30, 1, 7)) ORDER BY ts",

@@ -19,6 +19,7 @@ struct scan {
     char names[MAX_COLUMNS + 1][64]; /* [0] is id */
     uint32_t n;                      /* columns, id included */
     uint32_t *layer;                 /* [node] longest path to it */
+    bool *fed;                       /* [node] does an edge lead to it? */
     bool aggregates;
     struct error *err;
 };
@@ -43,14 +44,17 @@ static bool find_layers(struct scan *s)
     const struct graph_value *g = s->g;
     uint32_t *inputs = mem_zalloc((g->n + 1) * sizeof *inputs), *queue = mem_alloc((g->n + 1) * sizeof *queue);
     s->layer = mem_zalloc((g->n + 1) * sizeof *s->layer);
-    bool ok = inputs && queue && s->layer;
+    s->fed = mem_zalloc((g->n + 1) * sizeof *s->fed);
+    bool ok = inputs && queue && s->layer && s->fed;
     stop_flag *stop = engine_stop(s->e);
     uint32_t n = 0;
     for (uint32_t e = 0; ok && e < g->n_edges && !stop_asked(stop); e++)
         inputs[g->edges[e]]++;
-    for (uint32_t i = 0; ok && i < g->n; i++)
+    for (uint32_t i = 0; ok && i < g->n; i++) {
+        s->fed[i] = inputs[i];
         if (!inputs[i])
             queue[n++] = i;
+    }
     for (uint32_t at = 0; ok && at < n && !stop_asked(stop); at++)
         for (uint32_t e = g->first[queue[at]]; e < g->first[queue[at] + 1]; e++) {
             uint32_t to = g->edges[e], deeper = s->layer[queue[at]] + 1;
@@ -131,10 +135,12 @@ static void kept_free(struct kept_rows *k)
     vec_free(k);
 }
 
-static uint32_t layer_of(const struct scan *s, int64_t id)
+/* Does the start row of a node wait for what comes to it? *round tells when. */
+static bool waits(const struct scan *s, int64_t id, uint32_t *round)
 {
-    const uint64_t *node = u64map_get(&s->g->index, (uint64_t)id);
-    return node ? s->layer[*node] : 0;
+    const uint64_t *node = s->aggregates ? u64map_get(&s->g->index, (uint64_t)id) : NULL;
+    *round = node ? s->layer[*node] : 0;
+    return node && s->fed[*node];
 }
 
 static int open_builder(struct scan *s, struct table_builder *b)
@@ -189,8 +195,7 @@ static int load_start(struct scan *s, sqlite3_value *start, struct kept_rows *ro
     while (rc == SQLITE_OK && code == 0 && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
         struct kept_row r = {.id = sqlite3_column_int64(stmt, 0)};
         rc = SQLITE_OK;
-        r.round = s->aggregates ? layer_of(s, r.id) : 0;
-        if (r.round)
+        if (waits(s, r.id, &r.round))
             rc = keep(rows, r, stmt, s->n) ? SQLITE_OK : SQLITE_NOMEM;
         else if ((code = emit(s, stmt, out)) == 0)
             code = pass_on(s, stmt, 0, rows);
@@ -290,6 +295,7 @@ static void run(sqlite3_context *ctx, sqlite3_value **argv, bool aggregates)
         sqlite3_result_error(ctx, err.text[0] ? err.text : error_code_text(rc), -1);
     kept_free(&rows);
     mem_free(s.layer);
+    mem_free(s.fed);
 }
 
 static void scan(sqlite3_context *ctx, int argc, sqlite3_value **argv)

@@ -191,9 +191,7 @@ CREATE PERFETTO TABLE android_cuj_blocking_calls(
   -- The process.
   upid JOINID(process.id),
   -- The thread that was held up: that of the user interface or the one that draws.
-  utid JOINID(thread.id),
-  -- How the journey is judged: 'jank' or 'latency'.
-  cuj_type STRING
+  utid JOINID(thread.id)
 ) AS
 SELECT
   b.id AS slice_id,
@@ -205,8 +203,7 @@ SELECT
   c.cuj_name,
   b.process_name,
   b.upid,
-  b.utid,
-  c.cuj_type
+  b.utid
 FROM android_jank_latency_cujs AS c
 JOIN _android_critical_blocking_calls AS b ON b.upid = c.upid AND b.ts < c.ts_end AND b.ts_end > c.ts
 WHERE b.utid = c.ui_thread OR b.utid IN (SELECT render_thread_utid FROM _render_thread_per_process)
