@@ -175,6 +175,17 @@ def wait_for(condition, seconds=20, what="it"):
     raise AssertionError(f"{what} did not happen within {seconds} s")
 
 
+def has_open(pid, name):
+    """Has the process an open file whose link contains the name? One may be closed while we look."""
+    for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            if name in os.readlink(fd):
+                return True
+        except FileNotFoundError:
+            pass
+    return False
+
+
 class Case(unittest.TestCase):
     """Every test has a directory and, when it asks, a service of its own."""
 

@@ -14,7 +14,7 @@ import subprocess
 import time
 import unittest
 
-from harness import TRACEBOX, Case, main, wait_for
+from harness import TRACEBOX, Case, has_open, main, wait_for
 
 TRUTH = os.environ.get("HEAP_TRUTH", "build/dev/heap_truth")
 LIBRARY = os.environ.get("HEAP_LIBRARY", "build/dev/libmeridian_heap.so")
@@ -198,7 +198,7 @@ class Heap(Case):
         self.start_traced()
         daemon = self.start_heapprofd()
         p, trace = self.start_recording(1024, "all: true block_client: true no_startup: true")
-        wait_for(lambda: any("memfd:meridian-heap" in os.readlink(f) for f in pathlib.Path(f"/proc/{daemon.pid}/fd").iterdir()) or
+        wait_for(lambda: has_open(daemon.pid, "memfd:meridian-heap") or
                  "memfd:meridian-heap" in pathlib.Path(f"/proc/{early.pid}/maps").read_text(), what="the program")
         time.sleep(0.5)
         out = shell.communicate(b"\n", timeout=60)[0].decode()

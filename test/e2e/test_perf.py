@@ -8,7 +8,7 @@ import time
 import unittest
 import xml.etree.ElementTree
 
-from harness import TP_SHELL, TRACEBOX, first, main, packets, put_varint, sequence_of, wait_for
+from harness import TP_SHELL, TRACEBOX, first, has_open, main, packets, put_varint, sequence_of, wait_for
 from sampling import CONFIG, PerfCase, can_sample
 
 BUSY = os.environ.get("BUSY", "build/dev/busy")
@@ -258,8 +258,7 @@ class Perf(PerfCase):
 
     def wait_for_samples(self):
         """Until it samples, and has told some times how far it is: on a machine with other work it takes a second to begin."""
-        fds = pathlib.Path(f"/proc/{self.perf.pid}/fd")
-        wait_for(lambda: any(os.readlink(f) == "anon_inode:[perf_event]" for f in fds.iterdir()), what="events")
+        wait_for(lambda: has_open(self.perf.pid, "anon_inode:[perf_event]"), what="events")
         time.sleep(1.5)
 
     def test_who_ends_says_so(self):
