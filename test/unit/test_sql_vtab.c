@@ -361,7 +361,16 @@ START_TEST(outer_joins_with_span_joins_answer_as_plain_tables)
                    0);
     mirror_compare(&m, "SELECT count(*), count(c.id) FROM @spans s FULL JOIN @counter c ON c.id = s.ts AND s.ts != 7",
                    0);
+    /* on the right, too: the table is read twice, once with conditions that it takes */
+    mirror_compare(&m, "SELECT c.id, s.* FROM @counter c FULL JOIN @spans s ON s.ts = c.id AND s.x = 3", 0);
+    mirror_compare(&m, "SELECT c.id, s.* FROM @counter c RIGHT JOIN @spans s ON s.x = c.id AND s.x < 3", 0);
     mirror_compare(&m, "SELECT count(*), sum(ts) FROM @spans WHERE x != 3 AND y != 1", 0);
+    mirror_run(&m, "CREATE TABLE parts AS SELECT id / 3 AS ts, id %% 2 AS dur, id %% 3 AS cpu, id / 6 AS z, "
+                   "iif(id %% 2, id * 0.5, 'n' || id) AS w FROM v_counter;"
+                   "CREATE VIRTUAL TABLE v_parts USING SPAN_LEFT_JOIN(parts PARTITIONED cpu, right_spans);"
+                   "CREATE TABLE p_parts AS SELECT * FROM v_parts");
+    mirror_compare(&m, "SELECT c.id, s.* FROM @counter c RIGHT JOIN @parts s ON s.z = c.id AND s.cpu = 1", 0);
+    mirror_compare(&m, "SELECT c.id, s.* FROM @counter c FULL JOIN @parts s ON s.cpu = 2 AND s.w = c.id * 0.5", 0);
     mirror_close(&m);
 }
 END_TEST

@@ -481,11 +481,13 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int co
     return SQLITE_OK;
 }
 
+/* What RIGHT and FULL JOIN know a row by. They read the table twice, and may ask for other rows the second time, so
+ * that numbers of rows would not do: it is the hash of what the row holds. Equal rows may have one id: they find the
+ * same partners. */
 static int cursor_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *row)
 {
-    (void)base;
-    *row = 0;
-    return SQLITE_ERROR;
+    *row = (sqlite3_int64)span_join_row_hash((struct span_join_cursor *)base);
+    return SQLITE_OK;
 }
 
 static int connect_inner(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out, char **err)

@@ -58,6 +58,8 @@ int span_join_filter(struct span_join_cursor *c, const char *plan, int argc, sql
 /* Goes to the next overlap. Within a statement that reads the table only: it does not watch how deep joins nest. */
 int span_join_next(struct span_join_cursor *c);
 void span_join_close(struct span_join_cursor *c);
+/* Of all columns of the row that the cursor stands on, however it is read. */
+uint64_t span_join_row_hash(const struct span_join_cursor *c);
 
 /* Operators that constraints are pushed with; idxStr has their letters. */
 enum { SPAN_JOIN_SOURCE_GEQ = SQLITE_INDEX_CONSTRAINT_FUNCTION };
