@@ -27,6 +27,13 @@ START_TEST(answers_that_were_wrong)
         /* WHERE found the rows of a left join, by their number, and ON was forgotten */
         "SELECT t.id, s.id, s.depth FROM v_thread t LEFT JOIN v_slice s ON s.depth = t.tid WHERE length(t.name) = s.id",
         "SELECT count(*) FROM v_thread t LEFT JOIN v_slice s ON s.depth = t.tid AND s.dur > 5 WHERE s.id = t.upid + 1",
+        /* so was the WHERE of a query in the query on the right of a left join: it became one of the whole */
+        "SELECT count(*), count(x.k), sum(x.k) FROM v_thread t LEFT JOIN (SELECT k FROM (SELECT track_id AS k FROM "
+        "v_slice WHERE dur > 900000)) x ON x.k = t.id",
+        "SELECT t.id, count(*), sum(x.k) FROM v_thread t LEFT JOIN (SELECT z.k FROM (SELECT * FROM (SELECT depth AS k, "
+        "name AS n FROM v_slice WHERE dur < 90) WHERE n != 'a') z) x ON x.k = t.id GROUP BY t.id",
+        "SELECT t.upid, count(x.one), max(x.k) FROM v_thread t LEFT JOIN (SELECT 1 AS one, k FROM (SELECT depth AS k "
+        "FROM v_slice WHERE id % 7 = 3)) x ON x.k = t.id AND x.one < t.tid GROUP BY 1",
         /* the greatest integer was taken for the NULL before it */
         "SELECT t.id, (SELECT min(CASE WHEN s.id > 900 THEN 9223372036854775807 END) FROM v_slice s WHERE s.id < t.id "
         "+ 905) "

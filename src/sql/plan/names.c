@@ -303,6 +303,7 @@ static bool take_apart(struct reader *outer, const struct sql_query *q, const st
     inner.ctes = &own;
     inner.scope = scope;
     inner.core = q->selects;
+    inner.left_core = left ? q->selects : NULL;
     inner.depth++;
     inner.loop_up = outer;
     inner.loop_name = alias;
@@ -516,7 +517,7 @@ static bool read_join(struct reader *r, const struct sql_from *f, bool left)
 bool read_from(struct reader *r, const struct sql_from *from)
 {
     for (const struct sql_from *f = from; f; f = f->next) {
-        bool left = (f->join & JOIN_LEFT) != 0;
+        bool left = (f->join & JOIN_LEFT) != 0 || (r->left_core && r->left_core == r->core);
         bool ok = !(f->join & (JOIN_RIGHT | JOIN_NATURAL)) && !f->indexed && !f->schema.len;
         if (ok && f->form == SOURCE_TABLE)
             ok = add_name(r, f, left);

@@ -362,6 +362,7 @@ struct reader {
     const struct cte_scope *ctes;
     struct scope *scope;
     const struct sql_select *core;
+    const struct sql_select *left_core;  /* one in the place of a left join's right side: its source is one, too */
     const struct parameters *parameters; /* in the body of a function; else NULL */
     const struct recursion *recursion;   /* NULL: none */
     const struct sql_expr *known;        /* an expression that has been read: known_as; NULL: none */
