@@ -71,6 +71,7 @@ static const struct format_reader *const format_readers[] = {
     &simpleperf_format_reader,
     &primes_format_reader,
     &art_method_format_reader,
+    &art_method_v2_format_reader,
     &logcat_format_reader,
     &instruments_format_reader,
     &dumpstate_format_reader,

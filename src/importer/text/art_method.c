@@ -1,10 +1,10 @@
 /* Method traces of Android's runtime, version 1: written at once, or streamed. */
-#include "importer/text/text_formats.h"
+#include "importer/text/art_method.h"
 
-#include "importer/clock/file_clock.h"
 #include "importer/lines/line_reader.h"
 #include "importer/sort/sorter.h"
 #include "importer/text/text_file.h"
+#include "importer/text/text_formats.h"
 #include "importer/track/process_tracker.h"
 #include "importer/track/slice_tracker.h"
 #include "importer/track/track_tracker.h"
@@ -19,28 +19,13 @@ enum {
     OP_SUMMARY = 3,
 };
 
-struct method {
-    strid name;
-    argset args;
-};
-
-struct art {
-    struct importer *im;
-    struct machine_ctx *m;
-    struct file_clock clock;
-    uint32_t queue;
-    bool dual;
-    struct u64map by_id; /* method -> index of `methods` */
-    VEC(struct method)
-    methods;
-};
-
-/* a: tid << 32 | method and action. */
+/* a: method and action; b: tid. */
 static void parse_records(void *owner, const struct sort_event *events, size_t n)
 {
     struct art *a = owner;
     for (size_t i = 0; i < n; i++) {
-        uint32_t tid = (uint32_t)(events[i].a >> 32), what = (uint32_t)events[i].a;
+        uint32_t tid = (uint32_t)events[i].b;
+        uint64_t what = events[i].a;
         uint32_t utid = process_tracker_thread(a->m->processes, tid);
         uint32_t track = track_intern_int(a->im->tracks, a->m->id, "art_method_tracing", TRACK_SLICE, "utid", utid, 0);
         if ((what & ACTION_BITS) != ACTION_ENTER) {
@@ -48,13 +33,13 @@ static void parse_records(void *owner, const struct sort_event *events, size_t n
             continue;
         }
         const uint64_t *at = u64map_get(&a->by_id, what);
-        struct method unknown = {0};
-        const struct method *m = at ? &a->methods.p[*at] : &unknown;
+        struct art_method unknown = {0};
+        const struct art_method *m = at ? &a->methods.p[*at] : &unknown;
         slice_begin(a->im->slices, a->m->id, events[i].ts, track, 0, m->name, m->args);
     }
 }
 
-static struct slice next_field(struct slice *line)
+struct slice art_field(struct slice *line)
 {
     const uint8_t *tab = line->len ? memchr(line->p, '\t', line->len) : NULL;
     struct slice field = slice_to(*line, tab ? (size_t)(tab - line->p) : line->len);
@@ -62,17 +47,15 @@ static struct slice next_field(struct slice *line)
     return field;
 }
 
-/* ID, class, method, signature, file, line. With the line the file lies beside the class. */
-static bool read_method(struct art *a, struct slice line)
+bool art_read_method(struct art *a, uint64_t id, struct slice line)
 {
-    uint64_t id;
-    struct slice first = next_field(&line), class = next_field(&line), name = next_field(&line);
-    struct slice signature = next_field(&line), file = next_field(&line);
+    struct slice class = art_field(&line), name = art_field(&line);
+    struct slice signature = art_field(&line), file = art_field(&line);
     int64_t number;
-    bool has_line = number_decimal(trim_space(next_field(&line)), &number);
+    bool has_line = number_decimal(trim_space(art_field(&line)), &number);
     struct strpool *strings = &a->im->st->strings;
     struct arg_list list = {0};
-    if (!number_hex(first, &id) || class.len > 65536 || name.len > 65536 || signature.len > 65536)
+    if (class.len > 65536 || name.len > 65536 || signature.len > 65536)
         return false;
     const uint8_t *slash = has_line && class.len ? memrchr(class.p, '/', class.len) : NULL;
     int dir = slash ? (int)(slash + 1 - class.p) : 0;
@@ -83,9 +66,10 @@ static bool read_method(struct art *a, struct slice line)
             strpool_printf(strings, "%.*s%.*s", dir, (const char *)class.p, (int)file.len, (const char *)file.p));
     if (has_line)
         arg_list_int(&a->im->st->args, &list, "line_number", number);
-    struct method m = {strpool_printf(strings, "%.*s.%.*s: %.*s", (int)class.len, (const char *)class.p, (int)name.len,
-                                      (const char *)name.p, (int)signature.len, (const char *)signature.p),
-                       args_intern(&a->im->st->args, list.p, list.n)};
+    struct art_method m = {strpool_printf(strings, "%.*s.%.*s: %.*s", (int)class.len, (const char *)class.p,
+                                          (int)name.len, (const char *)name.p, (int)signature.len,
+                                          (const char *)signature.p),
+                           args_intern(&a->im->st->args, list.p, list.n)};
     arg_list_free(&list);
     uint64_t *slot = u64map_put(&a->by_id, id, NULL);
     if (!slot || !vec_push(&a->methods, m))
@@ -95,7 +79,15 @@ static bool read_method(struct art *a, struct slice line)
     return true;
 }
 
-static void name_thread(struct art *a, int64_t tid, struct slice name)
+/* ID, then what art_read_method() reads. */
+static void read_method(struct art *a, struct slice line)
+{
+    uint64_t id;
+    if (number_hex(art_field(&line), &id))
+        art_read_method(a, id, line);
+}
+
+void art_name_thread(struct art *a, int64_t tid, struct slice name)
 {
     uint32_t utid = process_tracker_thread(a->m->processes, tid);
     process_tracker_thread_name(a->m->processes, utid, import_slice(a->im, name), THREAD_NAME_OTHER);
@@ -113,14 +105,13 @@ static size_t read_text(struct art *a, struct slice file, struct error *err)
         } else if (slice_eq_str(section, "*version") && slice_starts(line, "clock=")) {
             a->dual = slice_eq_str(line, "clock=dual");
             if (!a->dual && !slice_eq_str(line, "clock=wall")) {
-                error_set(err, -MRD_EUNSUPPORTED,
-                          "ART method trace: only clocks 'wall' and 'dual' have a place in time");
+                error_set(err, -MRD_EUNSUPPORTED, ART_CLOCK_TEXT);
                 return 0;
             }
         } else if (slice_eq_str(section, "*threads")) {
             int64_t tid;
-            if (number_decimal(next_field(&line), &tid))
-                name_thread(a, tid, line);
+            if (number_decimal(art_field(&line), &tid))
+                art_name_thread(a, tid, line);
         } else if (slice_eq_str(section, "*methods")) {
             read_method(a, line);
         }
@@ -129,7 +120,7 @@ static size_t read_text(struct art *a, struct slice file, struct error *err)
     return 0;
 }
 
-static uint64_t little(const uint8_t *p, size_t n)
+uint64_t art_little(const uint8_t *p, size_t n)
 {
     uint64_t v = 0;
     while (n--)
@@ -145,20 +136,20 @@ static size_t read_op(struct art *a, struct slice s)
     size_t head = s.p[0] == OP_METHOD ? 3 : 5;
     if (s.len < head)
         return 0;
-    size_t len = s.p[0] == OP_METHOD   ? little(s.p + 1, 2)
-                 : s.p[0] == OP_THREAD ? little(s.p + 3, 2)
-                                       : little(s.p + 1, 4);
+    size_t len = s.p[0] == OP_METHOD   ? art_little(s.p + 1, 2)
+                 : s.p[0] == OP_THREAD ? art_little(s.p + 3, 2)
+                                       : art_little(s.p + 1, 4);
     if (len > s.len - head)
         return 0;
     struct slice text = slice_of(s.p + head, len);
     if (s.p[0] == OP_METHOD)
         read_method(a, text);
     else if (s.p[0] == OP_THREAD)
-        name_thread(a, (int64_t)little(s.p + 1, 2), text);
+        art_name_thread(a, (int64_t)art_little(s.p + 1, 2), text);
     return head + len;
 }
 
-static int cut_off(struct error *err)
+int art_cut_off(struct error *err)
 {
     return error_set(err, -MRD_EFORMAT,
                      "ART method trace: the file was cut off: what came before is there (ERR:tp-corrupt)");
@@ -168,47 +159,52 @@ static int read_records(struct art *a, struct slice s, struct error *err)
 {
     enum { HEAD = 18, VERSION_AT = 4, OFFSET_AT = 6, START_AT = 8, SIZE_AT = 16 };
     if (s.len < HEAD || !slice_starts(s, "SLOW"))
-        return cut_off(err);
-    unsigned version = (unsigned)little(s.p + VERSION_AT, 2), tid_bytes = 2, size;
+        return art_cut_off(err);
+    unsigned version = (unsigned)art_little(s.p + VERSION_AT, 2), tid_bytes = 2, size;
     bool streaming = (version & STREAMING) == STREAMING;
     version &= 0xf;
     if (version < 1 || version > 3)
         return error_set(err, -MRD_EUNSUPPORTED, "ART method trace: version %u is not known", version);
-    uint64_t offset = little(s.p + OFFSET_AT, 2), start = little(s.p + START_AT, 8);
+    uint64_t offset = art_little(s.p + OFFSET_AT, 2), start = art_little(s.p + START_AT, 8);
     tid_bytes = version == 1 ? 1 : 2;
     if (streaming) /* nothing else tells */
         a->dual = version == 3;
     size = tid_bytes + 4 + (a->dual ? 8 : 4);
     if (version == 3) {
-        size = (unsigned)little(s.p + SIZE_AT, 2);
+        size = (unsigned)art_little(s.p + SIZE_AT, 2);
         a->dual = size >= 14;
     }
     if (offset > s.len || size < tid_bytes + 8 || start > INT64_MAX / NS_PER_US - UINT32_MAX)
-        return cut_off(err);
+        return art_cut_off(err);
     for (size_t at = offset; at < s.len;) {
-        if (streaming && s.len - at > tid_bytes && little(s.p + at, tid_bytes) == 0) {
+        if (streaming && s.len - at > tid_bytes && art_little(s.p + at, tid_bytes) == 0) {
             size_t n = read_op(a, slice_from(s, at + tid_bytes));
             if (!n)
-                return cut_off(err);
+                return art_cut_off(err);
             if (s.p[at + tid_bytes] == OP_SUMMARY)
                 return 0;
             at += tid_bytes + n;
             continue;
         }
         if (s.len - at < size)
-            return cut_off(err);
+            return art_cut_off(err);
         const uint8_t *p = s.p + at;
-        uint64_t wall = little(p + tid_bytes + (a->dual ? 8 : 4), 4);
-        int64_t ts;
-        if (file_clock_to_trace_time(&a->clock, (int64_t)((start + wall) * NS_PER_US), -1, &ts))
-            sorter_push(a->im->sorter, a->queue,
-                        (struct sort_event){.ts = ts, .a = little(p, tid_bytes) << 32 | little(p + tid_bytes, 4)});
+        uint64_t wall = art_little(p + tid_bytes + (a->dual ? 8 : 4), 4);
+        art_push(a, (int64_t)((start + wall) * NS_PER_US), (uint32_t)art_little(p, tid_bytes),
+                 art_little(p + tid_bytes, 4));
         at += size;
     }
     return 0;
 }
 
-static void *open_file(struct importer *im)
+void art_push(struct art *a, int64_t ns, uint32_t tid, uint64_t method)
+{
+    int64_t ts;
+    if (file_clock_to_trace_time(&a->clock, ns, -1, &ts))
+        sorter_push(a->im->sorter, a->queue, (struct sort_event){.ts = ts, .a = method, .b = tid});
+}
+
+void *art_open(struct importer *im)
 {
     struct art *a = mem_zalloc(sizeof *a);
     if (!a)
@@ -229,7 +225,7 @@ static int write_file(void *self, struct slice file, struct error *err)
     return a->im->failed ? error_set(err, -MRD_ENOMEM, "out of memory") : rc;
 }
 
-static void close_file(void *self)
+void art_close(void *self)
 {
     struct art *a = self;
     vec_free(&a->methods);
@@ -238,4 +234,4 @@ static void close_file(void *self)
 }
 
 const struct format_reader art_method_format_reader = {
-    .format = FORMAT_ART_METHOD, .whole = true, .open = open_file, .write = write_file, .close = close_file};
+    .format = FORMAT_ART_METHOD, .whole = true, .open = art_open, .write = write_file, .close = art_close};
