@@ -306,14 +306,17 @@ START_TEST(machines_stand_in_the_order_of_the_manifest)
         const char *manifest;
         const char *names[4];
         int64_t raw[4];
+        int64_t idle[4]; /* whose the idle threads are, in the order of traces */
     } rows[] = {
         {M("\"version\": 1, \"files\": [{\"path\": \"b\", \"machine\": {\"name\": \"x\"}}, {\"path\": \"a\", "
            "\"machines\": [{\"id\": 0, \"name\": \"y\"}, {\"id\": 7, \"name\": \"x\"}]}]"),
          {"x", "y"},
-         {INT64_C(1) << 32, (INT64_C(1) << 32) + 1}},
+         {INT64_C(1) << 32, (INT64_C(1) << 32) + 1},
+         {1, 0}},
         {M("\"version\": 1, \"files\": [{\"path\": \"b\", \"machine\": {\"name\": \"x\"}}]"),
          {"x", "Linux", "Linux"},
-         {INT64_C(1) << 32, 0, 7}},
+         {INT64_C(1) << 32, 0, 7},
+         {1, 0, 2}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct pb_writer a = {0}, b = {0};
@@ -332,6 +335,9 @@ START_TEST(machines_stand_in_the_order_of_the_manifest)
             int64_t name = ROW_GET(&l.st, machine, name, n);
             ck_assert_str_eq(name ? strpool_cstr(&l.st.strings, (strid)name) : "(null)", rows[i].names[n]);
             ck_assert_int_eq(ROW_GET(&l.st, machine, raw_id, n), rows[i].raw[n]);
+            ck_assert_int_eq(ROW_GET(&l.st, thread, machine_id, n), rows[i].idle[n]);
+            ck_assert_int_eq(ROW_GET(&l.st, process, machine_id, n), rows[i].idle[n]);
+            ck_assert_int_eq(ROW_GET(&l.st, thread, is_idle, n), 1);
         }
         ck_assert_uint_eq(l.st.t[T_machine].n_rows, n);
         unload(&l);

@@ -2,6 +2,7 @@
 #include "importer/merge/merge_internal.h"
 
 #include "importer/core/metadata.h"
+#include "importer/track/process_tracker.h"
 
 #include <string.h>
 
@@ -14,7 +15,6 @@ int merge_fail(struct error *err, const char *fmt, ...)
     return error_prefix(err, "perfetto_manifest");
 }
 
-/* The length of the directory that a member lies in, its slash included. */
 static bool is_container(const struct entry *e)
 {
     return e->format == FORMAT_ZIP || e->format == FORMAT_TAR || e->format == FORMAT_MANIFEST;
@@ -106,6 +106,47 @@ static int find_base_machine(struct merge *m, struct entry *e, bool packets, str
     return 0;
 }
 
+/* A place in the order of machines by their first traces. */
+static void note_machine(const struct merge *m, uint32_t *order, uint32_t *n, uint32_t row)
+{
+    for (uint32_t i = 0; i < *n; i++)
+        if (order[i] == row)
+            return;
+    if (row < m->im->machines.n)
+        order[(*n)++] = row;
+}
+
+/* Idle threads have their rows in the order in which the traces of their machines are read: that of the names in the
+ * manifest may be another. */
+static int order_idle_threads(struct merge *m, struct error *err)
+{
+    struct importer *im = m->im;
+    uint32_t n = (uint32_t)im->machines.n, noted = 0;
+    if (im->st->t[T_thread].n_rows != n) /* others are there already */
+        return 0;
+    uint32_t *order = arena_alloc(&m->arena, n * sizeof *order);
+    struct process_tracker **trackers = arena_alloc(&m->arena, n * sizeof(void *));
+    if (!order || !trackers)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    for (uint32_t i = 0; i < n; i++)
+        trackers[i] = im->machines.p[i]->processes;
+    for (size_t i = 0; i < m->entries.n; i++) {
+        const struct entry *e = &m->entries.p[i];
+        if (e->serial == NOT_A_TRACE)
+            continue;
+        note_machine(m, order, &noted, e->machine);
+        for (size_t k = 0; e->manifest && k < e->manifest->n_machines; k++) {
+            const struct machine_ctx *named = importer_named_machine(im, e->manifest->machines[k].name);
+            note_machine(m, order, &noted, named ? named->id : 0);
+        }
+    }
+    for (uint32_t i = 0; i < n; i++)
+        note_machine(m, order, &noted, i);
+    for (uint32_t i = 0; i < n; i++)
+        process_tracker_move(trackers[i], im->machines.p[order[i]]);
+    return 0;
+}
+
 /* Numbers the traces, and decides whose clocks stand apart. */
 int merge_place(struct merge *m, struct error *err)
 {
@@ -127,7 +168,7 @@ int merge_place(struct merge *m, struct error *err)
             return rc;
         e->private_clock = e->manifest && e->manifest->has_clocks && !e->manifest->clock;
     }
-    return 0;
+    return m->has_manifest ? order_idle_threads(m, err) : 0;
 }
 
 /* A clock of a trace as the graph knows it; 0: its private one. */

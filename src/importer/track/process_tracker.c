@@ -561,6 +561,14 @@ void process_tracker_without_idle(struct process_tracker *t)
         out_of_memory(t);
 }
 
+void process_tracker_move(struct process_tracker *t, struct machine_ctx *to)
+{
+    t->m = to;
+    to->processes = t;
+    ROW_SET(to->st, thread, machine_id, t->idle_utid, to->id);
+    ROW_SET(to->st, process, machine_id, thread_of(t, t->idle_utid)->upid, to->id);
+}
+
 uint32_t process_tracker_idle_utid(const struct process_tracker *t)
 {
     return t->idle_utid;

@@ -100,6 +100,9 @@ int64_t process_tracker_resolve_namespaced(const struct process_tracker *t, int6
 /* From now on tid 0 is a thread like others: for traces in which nothing is idle. */
 void process_tracker_without_idle(struct process_tracker *t);
 
+/* Makes it the tracker of another machine, with its idle thread, which is all that it may have. */
+void process_tracker_move(struct process_tracker *t, struct machine_ctx *to);
+
 /* The idle thread of this machine. Also what the functions above return when memory runs out. */
 uint32_t process_tracker_idle_utid(const struct process_tracker *t);
 
