@@ -82,8 +82,11 @@ START_TEST(stages_by_id)
     PACKET(23, "65{1{3:6 4:7 5'buffer'}}");
     PACKET(30, "53{1:2 3:1 4:0 6{1'extra' 2'value'} 6{1'empty'} 8:5 9:6 12:7 15:5 15:3 10:12 7{1{1:3 2:42}}}");
     PACKET(40, "53{1:3 3:1 17'own'}");
+    PACKET(50, "53{1:4 2:5 3:-1 4:-1}");
     trace_fixture_load(&f);
-    ck_assert_uint_eq(ROWS(slice), 3);
+    ck_assert_uint_eq(ROWS(slice), 4);
+    ck_assert_str_eq(TEXT(slice, name, 3), "render stage(18446744073709551615)");
+    ck_assert_str_eq(track_name(3), "Unknown GPU Queue 4294967295");
     ck_assert_str_eq(TEXT(slice, name, 0), "render stage(7)");
     ck_assert_str_eq(track_name(0), "q1"); /* renamed */
     ck_assert_str_eq(ARGS(track, source_arg_set_id, (uint32_t)GET(slice, track_id, 0)), "description=second");

@@ -174,6 +174,18 @@ END_TEST
 
 /* --- names that come later ---------------------------------------------------------------------------------------- */
 
+START_TEST(a_path_in_one_part_has_one_slash)
+{
+    put(w, "1{8:1 10:1 13:1 12{17{1:1 2'/opt/app'} 17{1:2 2'/x'} 17{1:3 2''} 19{1:1 7:1} 19{1:2 7:1 7:2} 19{1:3 7:3}"
+           "  6{1:1 3:1} 6{1:2 3:2} 6{1:3 3:3} 7{1:1 2:1 2:2 2:3}} 66{1:0 2:3 3:3 4:1}}");
+    trace_fixture_load(&f);
+    ck_assert_uint_eq(ROWS(stack_profile_mapping), 3);
+    ck_assert_str_eq(TEXT(stack_profile_mapping, name, 0), "/opt/app");
+    ck_assert_str_eq(TEXT(stack_profile_mapping, name, 1), "/opt/app//x");
+    ck_assert_str_eq(TEXT(stack_profile_mapping, name, 2), "/");
+}
+END_TEST
+
 START_TEST(symbols_name_the_functions_at_an_address)
 {
     put_stacks();
@@ -576,6 +588,7 @@ Suite *profiling_suite(void)
     tcase_add_test(c, dumps_of_a_heap_tell_what_changed);
     tcase_add_test(c, a_heap_that_shrinks_its_totals_is_malformed);
     tcase_add_test(c, a_dump_may_bring_its_own_strings);
+    tcase_add_test(c, a_path_in_one_part_has_one_slash);
     tcase_add_test(c, symbols_name_the_functions_at_an_address);
     tcase_add_loop_test(c, a_timebase_has_the_name_and_unit_of_what_it_counts, 0, sizeof timebases / sizeof *timebases);
     tcase_add_test(c, a_line_tells_which_methods_were_merged);

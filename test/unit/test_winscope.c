@@ -277,6 +277,41 @@ START_TEST(layers_that_cover_others)
 }
 END_TEST
 
+START_TEST(layers_of_turned_displays)
+{
+    packet_begin(&f, 10);
+    size_t snapshot = pb_begin(w, 93), layers;
+    put(w, "7{1:1 3:1 4{1:5 2:10} 6{5:1024}}" /* turned by 90 degrees: 10 wide, 5 high */
+           "7{1:2 3:1 4{1:5 2:10} 5{3:5 4:10} 6{5:1024}} 7{1:3 3:2 4{1:5 2:10}}");
+    layers = pb_begin(w, 3);
+    layer("1:1 9:2", -100, -100, 100, 100, 0);     /* ten times as wide and as high as any display */
+    layer("1:2 9:2", -99.5f, -100, 100, 100, 0);   /* nearly so */
+    layer("1:3 9:2", -100, -99.991f, 100, 100, 0); /* as nearly as floats can tell */
+    layer("1:4 9:1 47{3{} 4{2{1:-999 2:-999 3:999 4:999}}}", 0, 0, 1, 1, 1);
+    layer("1:5 9:1 47{3{3:4 4:2} 4{2{3:99 4:99}}}", 0, 0, 1, 1, 1);
+    pb_end(w, layers);
+    pb_end(w, snapshot);
+    packet_end(&f);
+    trace_fixture_load(&f);
+    ck_assert_uint_eq(ROWS(surfaceflinger_layer), 5);
+    ck_assert_int_eq(GET(surfaceflinger_layer, layer_rect_id, 0), COL_NULL);
+    ck_assert_int_ne(GET(surfaceflinger_layer, layer_rect_id, 1), COL_NULL);
+    ck_assert_int_eq(GET(surfaceflinger_layer, layer_rect_id, 2), COL_NULL);
+    /* The corner of an empty window is that of the turned display; what takes touches is cut to the last display of the
+     * stack. */
+    static const double boxes[][4] = {{0, 10, 0, 0}, {0, 0, 5, 10}, {0, 6, 2, 4}, {0, -89, 99, 99}};
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t trace_rect = (uint32_t)GET(surfaceflinger_layer, input_rect_id, 3 + i / 2),
+                 row = (uint32_t)(i % 2 ? GET(winscope_fill_region, rect_id, i / 2)
+                                        : GET(winscope_trace_rect, rect_id, trace_rect));
+        ck_assert_double_eq(REAL(winscope_rect, x, row), boxes[i][0]);
+        ck_assert_double_eq(REAL(winscope_rect, y, row), boxes[i][1]);
+        ck_assert_double_eq(REAL(winscope_rect, w, row), boxes[i][2]);
+        ck_assert_double_eq(REAL(winscope_rect, h, row), boxes[i][3]);
+    }
+}
+END_TEST
+
 START_TEST(input_and_input_methods)
 {
     PACKET(1, "13:1 6{1{1:6 2:1000} 1{1:3 2:0}}"); /* trace time is 1000 ahead of MONOTONIC */
@@ -378,6 +413,7 @@ Suite *winscope_suite(void)
     tcase_add_test(c, lines_of_protolog);
     tcase_add_test(c, windows_as_a_tree);
     tcase_add_test(c, layers_that_cover_others);
+    tcase_add_test(c, layers_of_turned_displays);
     tcase_add_test(c, input_and_input_methods);
     tcase_add_test(c, views_and_their_strings);
     tcase_add_test(c, fields_that_are_not_set);

@@ -144,7 +144,8 @@ static uint32_t mapping_row(const struct lookup *l, uint64_t iid)
         }
     }
     row.build_id = build_id_text(l->m, build_id);
-    row.name = strpool_intern(&l->m->st->strings, path, n);
+    size_t skip = n > 1 && path[0] == '/' && path[1] == '/'; /* Chrome tells the path as one part */
+    row.name = strpool_intern(&l->m->st->strings, path + skip, n - skip);
     return remember(l, MAPPING, iid, stack_profile_mapping(l->m, &row));
 }
 

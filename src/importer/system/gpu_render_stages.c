@@ -336,7 +336,7 @@ static argset stage_args(struct packet *p, const struct gpu_work *work, const st
     struct writer w = {.p = p, .args = &p->m->st->args};
     struct pb_cursor c = pb_cursor(e->bytes);
     struct pb_field f;
-    uint32_t stage = (uint32_t)e->value[FIELD(STAGE_ID)];
+    uint64_t stage = (uint64_t)(int32_t)e->value[FIELD(STAGE_ID)];
     strid description = 0;
     if (HAS(e, FIELD(STAGE_IID))) {
         struct slice entry = interned_find(p->gen, INTERNED_DATA_GPU_SPECIFICATIONS, e->value[FIELD(STAGE_IID)]);
@@ -385,9 +385,10 @@ static strid stage_name(struct packet *p, const struct gpu_work *w, const struct
     if (HAS(e, FIELD(STAGE_IID)))
         return interned_string(p->gen, INTERNED_DATA_GPU_SPECIFICATIONS, e->value[FIELD(STAGE_IID)],
                                INTERNED_GPU_RENDER_STAGE_SPECIFICATION_NAME);
-    uint32_t stage = (uint32_t)e->value[FIELD(STAGE_ID)];
+    /* stage_id is an int32, widened by its sign: −1 is the largest number of 64 bits. */
+    uint64_t stage = (uint64_t)(int32_t)e->value[FIELD(STAGE_ID)];
     return stage < w->stages.n ? w->stages.p[stage].name
-                               : strpool_printf(&m->st->strings, "render stage(%" PRIu32 ")", stage);
+                               : strpool_printf(&m->st->strings, "render stage(%" PRIu64 ")", stage);
 }
 
 void gpu_render_stage_parse(struct packet *p)

@@ -60,10 +60,14 @@ static void add_display(struct snapshot *s, struct slice bytes, uint32_t index)
                                  (double)(int32_t)winscope_number(size, SIZE_PROTO_H, 0)},
                         .transform = winscope_read_transform(transform, slice_of(NULL, 0))};
     d.on = d.stack != (uint32_t)NO_STACK;
-    if (d.rect.w <= 0 || d.rect.h <= 0) {
-        bool turned = (uint32_t)winscope_number(transform, TRANSFORM_PROTO_TYPE, 0) & TYPE_ROTATE;
-        d.rect = (struct winscope_box){0, 0, turned ? d.size.h : d.size.w, turned ? d.size.w : d.size.h};
-    }
+    if ((uint32_t)winscope_number(transform, TRANSFORM_PROTO_TYPE, 0) & TYPE_ROTATE)
+        d.size = (struct winscope_box){0, 0, d.size.h, d.size.w};
+    /* A turned display is moved back to where its corner is: by its width and height on the side that now counts down.
+     */
+    d.transform.tx = d.transform.dsdx + d.transform.dtdx < 0 ? d.transform.dsdx < 0 ? d.size.w : d.size.h : 0;
+    d.transform.ty = d.transform.dsdy + d.transform.dtdy < 0 ? d.transform.dsdy < 0 ? d.size.h : d.size.w : 0;
+    if (d.rect.w <= 0 || d.rect.h <= 0)
+        d.rect = d.size;
     if (!vec_push(&s->displays, d)) {
         s->p->m->im->failed = true;
         return;
@@ -145,7 +149,9 @@ static void add_layer(struct snapshot *s, struct slice bytes)
 
 static bool reaches(const struct edges *e, double w, double h)
 {
-    return fabs(e->left + w) < 1 && fabs(e->top + h) < 1 && fabs(e->right - w) < 1 && fabs(e->bottom - h) < 1;
+    const double near = 0.01; /* so far may floats be off */
+    return fabs(e->left + w) < near && fabs(e->top + h) < near && fabs(e->right - w) < near &&
+           fabs(e->bottom - h) < near;
 }
 
 /* Bounds that stand for "as large as you like". */
@@ -214,9 +220,10 @@ static struct winscope_box moved(const struct winscope_matrix *t, struct winscop
     return (struct winscope_box){fmin(x0, x1), fmin(y0, y1), fabs(x1 - x0), fabs(y1 - y0)};
 }
 
+/* Of the displays that show a stack, the last one counts. */
 static const struct display *display_of(const struct snapshot *s, uint32_t stack)
 {
-    for (size_t i = 0; i < s->displays.n; i++)
+    for (size_t i = s->displays.n; i-- > 0;)
         if (s->displays.p[i].stack == stack)
             return &s->displays.p[i];
     return NULL;
@@ -229,8 +236,19 @@ static struct winscope_box cropped(struct winscope_box b, const struct winscope_
     return (struct winscope_box){left, top, fmax(right - left, 0), fmax(bottom - top, 0)};
 }
 
-static void fill_regions(struct snapshot *s, uint32_t rect, struct slice window, const struct winscope_matrix *to_layer,
-                         const struct winscope_matrix *from_display)
+/* Where an input window goes: from its display, cropped to the display if `crop`, into the layer. */
+struct placing {
+    struct winscope_matrix from_display, to_layer;
+    const struct winscope_box *crop; /* NULL: as it is */
+};
+
+static struct winscope_box placed(const struct placing *p, struct winscope_box b)
+{
+    b = moved(&p->from_display, b);
+    return moved(&p->to_layer, p->crop ? cropped(b, p->crop) : b);
+}
+
+static void fill_regions(struct snapshot *s, uint32_t rect, struct slice window, const struct placing *place)
 {
     struct winscope_machine *w = winscope_of(s->p);
     struct pb_field f;
@@ -243,7 +261,7 @@ static void fill_regions(struct snapshot *s, uint32_t rect, struct slice window,
     struct pb_cursor c = pb_cursor(winscope_sub(window, INPUT_WINDOW_INFO_PROTO_TOUCHABLE_REGION));
     while (pb_next(&c, &f))
         if (f.id == REGION_PROTO_RECT) {
-            struct winscope_box box = moved(to_layer, moved(from_display, winscope_read_rect(pb_bytes(&f))));
+            struct winscope_box box = placed(place, winscope_read_rect(pb_bytes(&f)));
             winscope_fill_region_insert(s->p->m->st, &(struct winscope_fill_region_row){
                                                          .trace_rect_id = rect, .rect_id = winscope_rect_row(w, box)});
         }
@@ -256,16 +274,16 @@ static int64_t input_rect(struct snapshot *s, const struct layer *k, struct slic
     struct winscope_matrix own = winscope_read_transform(winscope_sub(k->bytes, LAYER_PROTO_TRANSFORM),
                                                          winscope_sub(k->bytes, LAYER_PROTO_POSITION));
     const struct display *d = display_of(s, k->stack);
-    struct winscope_matrix from_display = d ? d->transform : winscope_identity, to_layer = inverse(&own);
-    struct winscope_box frame =
-        moved(&from_display, winscope_read_rect(winscope_sub(window, INPUT_WINDOW_INFO_PROTO_FRAME)));
-    struct edges e = {frame.x, frame.y, frame.x + frame.w, frame.y + frame.h};
+    struct placing place = {.from_display = d ? d->transform : winscope_identity, .to_layer = inverse(&own)};
+    struct winscope_box frame = winscope_read_rect(winscope_sub(window, INPUT_WINDOW_INFO_PROTO_FRAME)),
+                        shown = moved(&place.from_display, frame);
+    struct edges e = {shown.x, shown.y, shown.x + shown.w, shown.y + shown.h};
     if (d && (config & WALLPAPER || edges_empty(&e) || no_bounds(s, &e)))
-        frame = edges_empty(&e) ? d->rect : cropped(frame, &d->rect);
+        place.crop = &d->rect;
     struct pb_field f;
     bool visible = pb_find(window, INPUT_WINDOW_INFO_PROTO_VISIBLE, &f) ? pb_bool(&f) : k->visible;
     uint32_t rect = winscope_trace_rect_insert(
-        s->p->m->st, &(struct winscope_trace_rect_row){.rect_id = winscope_rect_row(w, moved(&to_layer, frame)),
+        s->p->m->st, &(struct winscope_trace_rect_row){.rect_id = winscope_rect_row(w, placed(&place, frame)),
                                                        .group_id = k->stack,
                                                        .depth = depth,
                                                        .is_spy = config & SPY ? 1 : 0,
@@ -274,7 +292,7 @@ static int64_t input_rect(struct snapshot *s, const struct layer *k, struct slic
                                                        .transform_id = winscope_transform_row(w, &own),
                                                        .border_width = NAN,
                                                        .border_color = COL_NULL});
-    fill_regions(s, rect, window, &to_layer, &from_display);
+    fill_regions(s, rect, window, &place);
     return rect;
 }
 
