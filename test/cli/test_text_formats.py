@@ -186,6 +186,16 @@ class Formats(Case):
                                                       for i, what in enumerate(("entry", "exit"))))
         self.assertEqual(self.rows("select name from slice where dur > 0", path, "--all-text-events"), [["0xabc"]])
 
+    def test_times_close_to_flags(self):
+        """Flags of four characters may touch the time; one of five takes its first digit, as in Perfetto."""
+        path = self.dir / "close.txt"
+        path.write_text("cpus=2\n"
+                        "a b:1-77 (   77) [001] ....316.196720: tracing_mark_write: B|77|dots\n"
+                        "a-78     (   78) [001] d..2.17.500000: tracing_mark_write: I|78|point\n"
+                        "a-79     (   79) [001] d..2x18.500000: tracing_mark_write: I|79|letter\n")
+        self.assertEqual(self.rows("select ts, name from slice order by ts", path), [["16196720000", "dots"], ["17500000000", "point"]])
+        self.assertEqual(self.number("select value from stats where name = 'systrace_parse_failure'", path), 1)
+
     def test_damaged(self):
         """What comes before the damage is there, and the loss is counted."""
         text = self.ftrace()

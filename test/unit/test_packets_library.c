@@ -30,6 +30,9 @@ static void put_phone(struct pb_writer *w)
            "1{8:311 10:1 11{9:1 11:7 23'DrawFrames 41'}} 1{8:320 10:1 11{9:2 11:7}}");
     put(w, "1{8:14 10:1 135{1{2:200 3:200} 3{2:1} 9{2'cycles' 3:2} 11:7}}"
            "1{8:15 10:1 135{1{2:200 3:200} 3{2:2} 5{1{1'main'}} 9{2'cycles' 3:2} 11:9}}");
+    /* Two roots of a heap hold one object, equally near. */
+    put(w, "1{8:16 10:2 56{1:200 9{1:1 3'RootB'} 9{1:2 3'RootA'} 9{1:3 3'Child'} 7{1:1 2:2} 7{2:2 1:2}"
+           "  2{1:1 2:1 3:8 4:3 5:3} 2{1:2 2:2 3:8 4:3 5:3} 2{1:3 2:3 3:8} 6:0}}");
 }
 
 static const struct {
@@ -65,6 +68,10 @@ static const struct {
      "SELECT s.frame_id, s.overrun, c.app_vsync_delay, c.do_frame_dur, c.draw_frame_dur, c.cpu_time, s.was_jank, "
      "s.was_big_jank FROM android_frame_stats AS s JOIN android_cpu_time_per_frame AS c USING (frame_id)",
      "40,30,10,10,9,29,1,-"},
+    {"android.memory.heap_graph.class_tree",
+     "SELECT p.name FROM _heap_graph_class_tree AS c JOIN _heap_graph_class_tree AS p ON p.id = c.parent_id WHERE c.name = "
+     "'Child'",
+     "RootA"},
     {"stacks.cpu_profiling", "SELECT tid, cpu, source FROM cpu_profiling_samples", "200,2,stack_sample"},
     {"prelude.after_eof.stack_samples",
      "SELECT (SELECT count() FROM stack_sample), (SELECT count() FROM stack_sample_execution_context), (SELECT count() "

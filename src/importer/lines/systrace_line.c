@@ -53,23 +53,23 @@ static bool is_flag_count(uint8_t c)
     return c == '.' || is_digit(c) || (c >= 'a' && c <= 'f');
 }
 
-/* The flags' column, when there is one: three letters and one or two depths. */
-static void read_flags(struct scan *s, uint32_t *flags)
+/* Whether the next n characters are flags: three letters and one or two depths. None are, too. */
+static bool are_flags(const struct scan *s, size_t n)
 {
-    size_t n = 0;
-    while (s->p + n < s->end && n <= 5 && !is_space(s->p[n]))
-        n++;
-    if (n != 4 && n != 5)
-        return;
+    if ((size_t)(s->end - s->p) < n)
+        return false;
     for (size_t i = 0; i < n; i++)
         if (i < 3 ? !is_flag_letter(s->p[i]) : !is_flag_count(s->p[i]))
-            return;
-    uint8_t irq = s->p[2];
-    *flags = (s->p[0] == 'd' || s->p[0] == 'D' ? FLAG_IRQS_OFF : 0u) |
-             (s->p[1] == 'N' || s->p[1] == 'n' ? FLAG_NEED_RESCHED : 0u) |
-             (irq == 'h' || irq == 'H' || irq == 'Z' || irq == 'z' ? FLAG_HARDIRQ : 0u) |
-             (irq == 's' || irq == 'H' ? FLAG_SOFTIRQ : 0u);
-    s->p += n;
+            return false;
+    return true;
+}
+
+static uint32_t flags_of(const uint8_t *p)
+{
+    uint8_t irq = p[2];
+    return (p[0] == 'd' || p[0] == 'D' ? FLAG_IRQS_OFF : 0u) | (p[1] == 'N' || p[1] == 'n' ? FLAG_NEED_RESCHED : 0u) |
+           (irq == 'h' || irq == 'H' || irq == 'Z' || irq == 'z' ? FLAG_HARDIRQ : 0u) |
+           (irq == 's' || irq == 'H' ? FLAG_SOFTIRQ : 0u);
 }
 
 /* SECONDS.FRACTION as strtod reads it, times 1e9, cut. */
@@ -119,6 +119,26 @@ static bool read_event(struct scan *s, struct slice *event)
     return true;
 }
 
+/* The column of flags, when there is one, and the time. A time that follows the flags at once has lost its first digit
+ * to the second depth, as Perfetto reads it. */
+static bool read_flags_and_time(struct scan *s, struct systrace_line *out)
+{
+    static const size_t lengths[] = {5, 4, 0};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        struct scan after = *s;
+        if (!are_flags(s, lengths[i]))
+            continue;
+        after.p += lengths[i];
+        skip_space(&after);
+        if (!read_time(&after, &out->ts) || !eat(&after, ':') || !is_space(peek(&after)))
+            continue;
+        out->flags = lengths[i] ? flags_of(s->p) : 0;
+        *s = after;
+        return true;
+    }
+    return false;
+}
+
 /* What follows the dash in front of the pid. */
 static bool read_rest(struct scan s, struct systrace_line *out)
 {
@@ -139,10 +159,7 @@ static bool read_rest(struct scan s, struct systrace_line *out)
     if (!eat(&s, '[') || !digits(&s, &out->cpu) || !eat(&s, ']'))
         return false;
     skip_space(&s);
-    out->flags = 0;
-    read_flags(&s, &out->flags);
-    skip_space(&s);
-    if (!read_time(&s, &out->ts) || !eat(&s, ':') || !is_space(peek(&s)))
+    if (!read_flags_and_time(&s, out))
         return false;
     skip_space(&s);
     if (!read_event(&s, &out->event))

@@ -4,7 +4,8 @@ INCLUDE PERFETTO MODULE android.memory.heap_graph.excluded_refs;
 INCLUDE PERFETTO MODULE android.memory.heap_graph.helpers;
 INCLUDE PERFETTO MODULE graphs.search;
 
--- Each object that a root keeps alive below one of those that are nearest to a root: (id, parent_id).
+-- Each object that a root keeps alive below one of those that are nearest to a root: (id, parent_id). Of roots that are
+-- equally near the first by the name of its class counts.
 CREATE PERFETTO TABLE _heap_graph_object_min_depth_tree AS
 SELECT node_id AS id, parent_node_id AS parent_id
 FROM graph_reachable_bfs!(
@@ -14,7 +15,13 @@ FROM graph_reachable_bfs!(
     WHERE owned_id IS NOT NULL AND id NOT IN (SELECT id FROM _excluded_refs)
     ORDER BY owned_id
   ),
-  (SELECT id AS node_id FROM heap_graph_object WHERE root_type IS NOT NULL)
+  (
+    SELECT o.id AS node_id
+    FROM heap_graph_object AS o
+    JOIN heap_graph_class AS c ON c.id = o.type_id
+    WHERE o.root_type IS NOT NULL
+    ORDER BY coalesce(c.deobfuscated_name, c.name), o.id
+  )
 )
 ORDER BY id;
 
