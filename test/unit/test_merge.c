@@ -347,6 +347,31 @@ START_TEST(machines_stand_in_the_order_of_the_manifest)
 }
 END_TEST
 
+/* A log that tells no year is of that of the traces beside it: of their time of day where they know it. */
+START_TEST(logs_without_a_year_are_of_the_year_of_others)
+{
+    static const char log[] = "03-04 05:06:07.891  1234  5678 I Tag: beside others\n";
+    static const char calls[] = "7 1709528767.000001 write(1) = 1\n7 1709528768.000001 write(1) = 1\n";
+    const int64_t logged = 1709528767891000000, booted = logged - 5000000000;
+    struct pb_writer w = {0};
+    struct member members[][2] = {
+        {{"a", slice_str(log)}, {"b", slice_str(calls)}},
+        {{"a", slice_str(log)}, {"b", make_trace(&w, "host", 0, 100, booted, 110)}},
+        {{"a", slice_str(log)}, {NULL, {0}}},
+    };
+    const int64_t want[] = {logged, logged - booted + 100, INT64_C(5375167891000000)};
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        struct load l;
+        load_members(&l, members[i], members[i][1].name ? 2 : 1, false);
+        ck_assert_msg(l.rc == 0, "%s", l.err.text);
+        ck_assert_uint_eq(l.st.t[T_logs].n_rows, 1);
+        ck_assert_int_eq(ROW_GET(&l.st, logs, ts, 0), want[i]);
+        unload(&l);
+    }
+    pb_writer_free(&w);
+}
+END_TEST
+
 /* The clock that metadata says times are of; -1: nothing is said. */
 static int64_t clock_id_told(struct storage *st)
 {
@@ -619,6 +644,7 @@ Suite *merge_suite(void)
     tcase_add_loop_test(t, mistakes_in_the_manifest_are_told, 0, sizeof mistakes / sizeof *mistakes);
     tcase_add_test(t, traces_that_are_not_as_the_manifest_says_are_told);
     tcase_add_test(t, machines_stand_in_the_order_of_the_manifest);
+    tcase_add_test(t, logs_without_a_year_are_of_the_year_of_others);
     tcase_add_test(t, a_manifest_alone_comes_first);
     tcase_add_test(t, a_damaged_member_costs_itself_only);
     tcase_add_test(t, an_archive_that_breaks_off_keeps_what_it_has);

@@ -1,6 +1,7 @@
 /* Reads Android's log: files of logcat. */
 #include "importer/text/logcat.h"
 
+#include "importer/clock/clock_graph.h"
 #include "importer/lines/line_reader.h"
 #include "importer/sort/sorter.h"
 #include "importer/text/text_file.h"
@@ -193,6 +194,21 @@ void logcat_line(struct logcat *l, struct slice line, int year)
         l->im->failed = true;
 }
 
+/* The year of the latest time that any trace has had so far, by the time of day where it is known. */
+static int year_so_far(struct importer *im)
+{
+    const int64_t ns_per_day = INT64_C(86400) * 1000000000;
+    struct clock_graph *g = im->clocks;
+    struct clock_id real = {.id = CLOCK_ID_REALTIME, .machine = im->input.base_machine, .file = im->input.clock_file};
+    int64_t latest = sorter_max_ts(im->sorter), there;
+    if (latest > 0 && clock_graph_convert(g, clock_graph_trace_clock(g), latest, real, &there) == 0)
+        latest = there;
+    int64_t days = latest > 0 ? latest / ns_per_day : 0, year = LOGCAT_FIRST_YEAR + days / 366;
+    while (days_of(year + 1, 1, 1) <= days)
+        year++;
+    return (int)year;
+}
+
 /* --- files ------------------------------------------------------------------------------------------------------- */
 
 struct logcat_file {
@@ -228,7 +244,7 @@ static void *open_file(struct importer *im)
     f->im = im;
     f->lines = (struct line_reader){.each = each_line, .ctx = f};
     file_clock_open(&f->clock, im, CLOCK_ID_REALTIME);
-    f->year = im->bugreport_year ? im->bugreport_year : LOGCAT_FIRST_YEAR;
+    f->year = im->bugreport_year ? im->bugreport_year : year_so_far(im);
     f->log = logcat_open(im, &f->clock);
     if (f->log) {
         logcat_zone(f->log, im->log_zone_ns);
