@@ -132,6 +132,8 @@ static bool open_parts(struct importer *im)
                                              sizeof early_handlers / sizeof *early_handlers)) &&
               (im->trace_dat = trace_dat_open()) && (im->reader = reader_open(im, &merge_archives, format_readers)) &&
               importer_machine(im, 0);
+    if (ok)
+        clock_graph_set_trace_file(im->clocks, &im->trace_file);
     if (ok && importer_threads(im) > 1)
         sorter_use_thread(im->sorter, im->opt.threads ? 1 : WORTH_A_THREAD);
     return ok;

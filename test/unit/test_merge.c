@@ -372,6 +372,20 @@ START_TEST(logs_without_a_year_are_of_the_year_of_others)
 }
 END_TEST
 
+START_TEST(times_that_nothing_relates_are_told_of_their_file)
+{
+    static const char calls[] = "7 1709528767.000001 write(1) = 1\n";
+    static const char kernel[] = "# tracer: nop\n#\n a-1 [000] 5.000001: tracing_mark_write: B|1|x\n";
+    struct member members[] = {{"a", slice_str(kernel)}, {"b", slice_str(calls)}};
+    struct load l;
+    load_members(&l, members, 2, false);
+    ck_assert_msg(l.rc == 0, "%s", l.err.text);
+    ck_assert_uint_eq(l.st.t[T_trace_import_logs].n_rows, 1);
+    ck_assert_int_eq(ROW_GET(&l.st, trace_import_logs, trace_id, 0), 2); /* the archive, a, b */
+    unload(&l);
+}
+END_TEST
+
 /* The clock that metadata says times are of; -1: nothing is said. */
 static int64_t clock_id_told(struct storage *st)
 {
@@ -645,6 +659,7 @@ Suite *merge_suite(void)
     tcase_add_test(t, traces_that_are_not_as_the_manifest_says_are_told);
     tcase_add_test(t, machines_stand_in_the_order_of_the_manifest);
     tcase_add_test(t, logs_without_a_year_are_of_the_year_of_others);
+    tcase_add_test(t, times_that_nothing_relates_are_told_of_their_file);
     tcase_add_test(t, a_manifest_alone_comes_first);
     tcase_add_test(t, a_damaged_member_costs_itself_only);
     tcase_add_test(t, an_archive_that_breaks_off_keeps_what_it_has);

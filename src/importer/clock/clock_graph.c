@@ -444,7 +444,7 @@ static void log_failure(struct clock_graph *g, enum stat_key stat, struct clock_
     arg_list_free(&list);
     stats_add(&g->st->stats, from.machine, stat, 1);
     trace_import_logs_insert(g->st,
-                             &(struct trace_import_logs_row){.trace_id = from.file,
+                             &(struct trace_import_logs_row){.trace_id = g->trace_file ? *g->trace_file : 0,
                                                              .ts = COL_NULL,
                                                              .byte_offset = byte_offset < 0 ? COL_NULL : byte_offset,
                                                              .stat_key = stat,
@@ -458,6 +458,11 @@ void clock_graph_record_failure(struct clock_graph *g, struct clock_id from, int
                          : b == NO_NODE ? STAT_clock_sync_failure_unknown_target_clock
                                         : STAT_clock_sync_failure_no_path;
     log_failure(g, stat, from, value, byte_offset);
+}
+
+void clock_graph_set_trace_file(struct clock_graph *g, const uint32_t *trace_file)
+{
+    g->trace_file = trace_file;
 }
 
 void clock_graph_fix_trace_clock(struct clock_graph *g, struct clock_id clock)

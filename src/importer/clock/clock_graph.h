@@ -29,6 +29,8 @@ uint32_t clock_graph_new_snapshot(struct clock_graph *g);
 int clock_graph_to_trace_time(struct clock_graph *g, struct clock_id from, int64_t value, int64_t *trace_ns);
 int clock_graph_convert(struct clock_graph *g, struct clock_id from, int64_t value, struct clock_id to, int64_t *out);
 void clock_graph_record_failure(struct clock_graph *g, struct clock_id from, int64_t value, int64_t byte_offset);
+/* Where the row of `trace_file` stands that is being read, which failures are logged for; it outlives the graph. */
+void clock_graph_set_trace_file(struct clock_graph *g, const uint32_t *trace_file);
 
 /* Joins a remote clock to the host's by a map that never decreases. It must outlive the graph, and replaces another
  * between the same clocks. False when out of memory. */

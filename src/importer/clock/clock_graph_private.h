@@ -73,6 +73,7 @@ struct step {
 
 struct clock_graph {
     struct storage *st;
+    const uint32_t *trace_file; /* row of the file being read; NULL: row 0 */
     VEC(struct step)
     steps; /* of the search that runs */
     uint64_t searches;
