@@ -181,6 +181,11 @@ static const struct {
      "\"b\"}]",
      "select s.name, t.type from slice s join track t on t.id = s.track_id order by s.ts",
      "a,thread_execution;b,thread_overlapping_slice"},
+    /* what goes to a track beside the others cuts none of them */
+    {"[{\"ph\":\"X\",\"ts\":5,\"dur\":3,\"tid\":1,\"name\":\"around\"},{\"ph\":\"B\",\"ts\":6,\"tid\":1,\"name\":"
+     "\"open\"},{\"ph\":\"X\",\"ts\":8,\"dur\":5,\"tid\":1,\"name\":\"in\"},{\"ph\":\"X\",\"ts\":9,\"dur\":5,\"tid\":1,"
+     "\"name\":\"beside\"}]",
+     SLICES, "5000,3000,0,around;6000,-1,1,open;8000,5000,2,in;9000,5000,0,beside"},
     {"[{\"ph\":\"X\",\"ts\":1,\"dur\":4,\"tid\":1,\"args\":{\"a\":{\"b\":[1,[2,\"x\"]],\"c\":null},\"d\":true,\"e\":1."
      "5,\"f\":{}}}]",
      ARGS, "args.a.b[0],int,1;args.a.b[1][0],int,2;args.a.b[1][1],string,x;args.d,bool,true;args.e,real,1.5"},

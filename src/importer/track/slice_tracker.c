@@ -113,7 +113,7 @@ static uint32_t count_complete(const struct stack *s)
 
 /* Takes what is over by `ts` off the stack. An open slice inside a complete one that was over before ends with it (its
  * own end would cross its parent's: counted as misplaced). `dur` is that of the event that comes. The innermost
- * complete slice that the event would outlast, SLICE_NONE when it fits. */
+ * complete slice that the event would outlast, SLICE_NONE when it fits: what is around that one stays as it is. */
 static uint32_t close_stack(struct slice_tracker *t, uint32_t machine, struct stack *s, int64_t ts, int64_t dur)
 {
     bool open_child = false;
@@ -144,8 +144,10 @@ static uint32_t close_stack(struct slice_tracker *t, uint32_t machine, struct st
             continue;
         }
         int64_t new_end;
-        if (dur >= 0 && (__builtin_add_overflow(ts, dur, &new_end) || new_end > end))
-            outlasted = outlasted == SLICE_NONE ? o->row : outlasted;
+        if (dur >= 0 && (__builtin_add_overflow(ts, dur, &new_end) || new_end > end)) {
+            outlasted = o->row;
+            break;
+        }
     }
     if (s->n != n)
         s->complete = count_complete(s);
