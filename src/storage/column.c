@@ -16,6 +16,7 @@ VECTORISED static void scan_plain(const int64_t *v, uint32_t n, struct span *s)
 {
     int64_t min = v[0], max = v[0];
     uint64_t falls = 0;
+    UNROLLED_4
     for (uint32_t i = 1; i < n; i++) {
         min = v[i] < min ? v[i] : min;
         max = v[i] > max ? v[i] : max;
@@ -38,6 +39,7 @@ VECTORISED static void scan_nullable(const int64_t *v, uint32_t n, int64_t null,
 {
     int64_t min = INT64_MAX, max = INT64_MIN;
     int64_t nulls = 0, falls = 0;
+    UNROLLED_4
     for (uint32_t i = 0; i < n; i++) {
         int64_t word = v[i], is_null = -(int64_t)(word == null);
         int64_t lo = (word & ~is_null) | (INT64_MAX & is_null);
@@ -46,6 +48,7 @@ VECTORISED static void scan_nullable(const int64_t *v, uint32_t n, int64_t null,
         min = lo < min ? lo : min;
         max = hi > max ? hi : max;
     }
+    UNROLLED_4
     for (uint32_t i = 1; i < n; i++)
         falls -= -(int64_t)(v[i] < v[i - 1]);
     *s = (struct span){.min = min, .max = max, .nulls = (uint32_t)nulls, .sorted = !falls && !nulls};

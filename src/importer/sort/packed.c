@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-enum { SLACK = 8 /* bytes that a 3-byte offset may be read or written beyond its end */ };
-
 /* The smallest width that holds `range`. */
 static uint8_t width_of(uint64_t range)
 {
@@ -28,39 +26,56 @@ static inline uint64_t word(const struct sort_event *e, unsigned column)
     }
 }
 
-#define PACK_LOOP(type)                                                                                                \
-    for (uint32_t i = 0; i < n; i++)                                                                                   \
-    ((type *)(void *)out)[i] = (type)(word(&events[i], column) - base)
+/* So many events at a time become columns of words and back: these stay in the cache. */
+enum { PART = 128 };
 
-static void pack_column(const struct sort_event *events, uint32_t n, unsigned column, uint64_t base, unsigned width,
-                        uint8_t *out)
+/* Words as offsets to `base` of a type. */
+#define NARROW(name, type)                                                                                             \
+    VECTORISED static void name(const uint64_t *v, uint32_t n, uint64_t base, void *out)                               \
+    {                                                                                                                  \
+        for (uint32_t i = 0; i < n; i++)                                                                               \
+            ((type *)out)[i] = (type)(v[i] - base);                                                                    \
+    }
+NARROW(narrow_u8, uint8_t)
+NARROW(narrow_u16, uint16_t)
+NARROW(narrow_u32, uint32_t)
+NARROW(narrow_u64, uint64_t)
+
+static void narrow_3(const uint64_t *v, uint32_t n, uint64_t base, uint8_t *out)
+{
+    UNROLLED_8
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t offset = (uint32_t)(v[i] - base);
+        __builtin_memcpy(out + 3 * (size_t)i, &offset, 4); /* memcpy() of glibc would check each for an overflow */
+    }
+}
+
+static void narrow(const uint64_t *v, uint32_t n, uint64_t base, unsigned width, uint8_t *out)
 {
     switch (width) {
     case 1:
-        PACK_LOOP(uint8_t);
+        narrow_u8(v, n, base, out);
         break;
     case 2:
-        PACK_LOOP(uint16_t);
+        narrow_u16(v, n, base, out);
         break;
     case 3:
-        for (uint32_t i = 0; i < n; i++) {
-            uint32_t v = (uint32_t)(word(&events[i], column) - base);
-            __builtin_memcpy(out + 3 * (size_t)i, &v, 4); /* memcpy() of glibc would check each for an overflow */
-        }
+        narrow_3(v, n, base, out);
         break;
     case 4:
-        PACK_LOOP(uint32_t);
+        narrow_u32(v, n, base, out);
         break;
     case 8:
-        PACK_LOOP(uint64_t);
+        narrow_u64(v, n, base, out);
         break;
     }
 }
 
-/* Columns start at multiples of 8, so that loops over them are aligned. */
+/* Columns start at multiples of 8, so that loops over them are aligned. The last offset of 3 bytes is read and written
+ * as 4. */
 static size_t column_bytes(uint32_t n, unsigned width)
 {
-    return ((size_t)n * width + 7) & ~(size_t)7;
+    return ((size_t)n * width + (width == 3) + 7) & ~(size_t)7;
 }
 
 /* The least and the greatest word of each column. Written out: of a loop over the columns no vectors are made, and that
@@ -92,14 +107,31 @@ VECTORISED static void find_ranges(const struct sort_event *events, uint32_t n, 
     }
 }
 
+static void split(const struct sort_event *events, uint32_t n, uint64_t columns[PACKED_COLUMNS][PART])
+{
+    UNROLLED_4
+    for (uint32_t i = 0; i < n; i++)
+        for (unsigned c = 0; c < PACKED_COLUMNS; c++)
+            columns[c][i] = word(&events[i], c);
+}
+
+static void join(uint64_t columns[PACKED_COLUMNS][PART], uint32_t n, struct sort_event *events)
+{
+    UNROLLED_4
+    for (uint32_t i = 0; i < n; i++)
+        events[i] = (struct sort_event){(int64_t)(columns[PACKED_TS][i] ^ (uint64_t)1 << 63), columns[PACKED_A][i],
+                                        columns[PACKED_HIGH_B][i] << 32 | columns[PACKED_LOW_B][i]};
+}
+
 struct packed_events *packed_events_make(const struct sort_event *events, uint32_t n)
 {
-    uint64_t min[PACKED_COLUMNS], max[PACKED_COLUMNS];
+    uint64_t min[PACKED_COLUMNS], max[PACKED_COLUMNS], columns[PACKED_COLUMNS][PART];
     find_ranges(events, n, min, max);
-    size_t bytes = SLACK;
+    size_t at[PACKED_COLUMNS], bytes = 0;
     uint8_t width[PACKED_COLUMNS];
     for (unsigned c = 0; c < PACKED_COLUMNS; c++) {
         width[c] = width_of(max[c] - min[c]);
+        at[c] = bytes;
         bytes += column_bytes(n, width[c]);
     }
     struct packed_events *p = mem_alloc(sizeof *p + bytes);
@@ -107,82 +139,81 @@ struct packed_events *packed_events_make(const struct sort_event *events, uint32
         return NULL;
     p->n = n;
     p->bytes = (uint32_t)bytes;
-    uint8_t *out = p->data;
-    for (unsigned c = 0; c < PACKED_COLUMNS; c++) {
-        p->base[c] = min[c];
-        p->width[c] = width[c];
-        pack_column(events, n, c, min[c], width[c], out);
-        out += column_bytes(n, width[c]);
+    memcpy(p->base, min, sizeof min);
+    memcpy(p->width, width, sizeof width);
+    for (uint32_t done = 0; done < n; done += PART) {
+        uint32_t some = n - done < PART ? n - done : PART;
+        split(events + done, some, columns);
+        for (unsigned c = 0; c < PACKED_COLUMNS; c++)
+            narrow(columns[c], some, min[c], width[c], p->data + at[c] + (size_t)done * width[c]);
     }
     return p;
 }
 
-static inline void put_word(struct sort_event *e, unsigned column, uint64_t v)
+/* Offsets of a type as words. */
+#define WIDEN(name, type)                                                                                              \
+    VECTORISED static void name(const void *in, uint32_t n, uint64_t base, uint64_t *out)                              \
+    {                                                                                                                  \
+        for (uint32_t i = 0; i < n; i++)                                                                               \
+            out[i] = base + ((const type *)in)[i];                                                                     \
+    }
+WIDEN(widen_u8, uint8_t)
+WIDEN(widen_u16, uint16_t)
+WIDEN(widen_u32, uint32_t)
+WIDEN(widen_u64, uint64_t)
+
+static void widen_3(const uint8_t *in, uint32_t n, uint64_t base, uint64_t *out)
 {
-    switch (column) {
-    case PACKED_TS:
-        e->ts = (int64_t)(v ^ (uint64_t)1 << 63);
-        break;
-    case PACKED_A:
-        e->a = v;
-        break;
-    case PACKED_HIGH_B:
-        e->b = v << 32;
-        break;
-    default:
-        e->b |= v;
+    UNROLLED_8
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t v;
+        __builtin_memcpy(&v, in + 3 * (size_t)i, 4);
+        out[i] = base + (v & 0xffffff);
     }
 }
 
-#define EACH_OF_TYPE(type, in, n, base, PUT)                                                                           \
-    for (uint32_t i = 0; i < (n); i++)                                                                                 \
-    PUT(i, (base) + ((const type *)(const void *)(in))[i])
-
-/* PUT(index, value) of each of n values in `width` bytes. */
-#define EACH_VALUE(width, in, n, base, PUT)                                                                            \
-    switch (width) {                                                                                                   \
-    case 0:                                                                                                            \
-        for (uint32_t i = 0; i < (n); i++)                                                                             \
-            PUT(i, base);                                                                                              \
-        break;                                                                                                         \
-    case 1:                                                                                                            \
-        EACH_OF_TYPE(uint8_t, in, n, base, PUT);                                                                       \
-        break;                                                                                                         \
-    case 2:                                                                                                            \
-        EACH_OF_TYPE(uint16_t, in, n, base, PUT);                                                                      \
-        break;                                                                                                         \
-    case 3:                                                                                                            \
-        for (uint32_t i = 0; i < (n); i++) {                                                                           \
-            uint32_t v;                                                                                                \
-            memcpy(&v, (in) + 3 * (size_t)i, 4);                                                                       \
-            PUT(i, (base) + (v & 0xffffff));                                                                           \
-        }                                                                                                              \
-        break;                                                                                                         \
-    case 4:                                                                                                            \
-        EACH_OF_TYPE(uint32_t, in, n, base, PUT);                                                                      \
-        break;                                                                                                         \
-    default:                                                                                                           \
-        EACH_OF_TYPE(uint64_t, in, n, base, PUT);                                                                      \
-    }
-
-static inline __attribute__((always_inline)) void unpack_column(struct sort_event *events, uint32_t n, unsigned column,
-                                                                uint64_t base, unsigned width, const uint8_t *in)
+/* The words [from, from + n) of a column, the offsets of which are at `in`. */
+static void widen(const uint8_t *in, unsigned width, uint32_t from, uint32_t n, uint64_t base, uint64_t *out)
 {
-#define PUT_WORD(i, v) put_word(&events[i], column, (v))
-    EACH_VALUE(width, in, n, base, PUT_WORD);
+    in += (size_t)from * width;
+    switch (width) {
+    case 0:
+        for (uint32_t i = 0; i < n; i++)
+            out[i] = base;
+        break;
+    case 1:
+        widen_u8(in, n, base, out);
+        break;
+    case 2:
+        widen_u16(in, n, base, out);
+        break;
+    case 3:
+        widen_3(in, n, base, out);
+        break;
+    case 4:
+        widen_u32(in, n, base, out);
+        break;
+    default:
+        widen_u64(in, n, base, out);
+    }
 }
 
 void packed_events_unpack(const struct packed_events *p, struct sort_event *events)
 {
-    const uint8_t *in = p->data;
-    for (unsigned c = 0; c < PACKED_COLUMNS; c++) { /* b's halves in order: the high one is stored, the low one added */
-        unpack_column(events, p->n, c, p->base[c], p->width[c], in);
-        in += column_bytes(p->n, p->width[c]);
+    uint64_t columns[PACKED_COLUMNS][PART];
+    for (uint32_t done = 0; done < p->n; done += PART) {
+        uint32_t some = p->n - done < PART ? p->n - done : PART;
+        const uint8_t *in = p->data;
+        for (unsigned c = 0; c < PACKED_COLUMNS; c++) {
+            widen(in, p->width[c], done, some, p->base[c], columns[c]);
+            in += column_bytes(p->n, p->width[c]);
+        }
+        join(columns, some, events + done);
     }
 }
 
 void packed_events_times(const struct packed_events *p, int64_t *times)
 {
-#define PUT_TIME(i, v) times[i] = (int64_t)((v) ^ (uint64_t)1 << 63)
-    EACH_VALUE(p->width[PACKED_TS], p->data, p->n, p->base[PACKED_TS], PUT_TIME);
+    const uint64_t sign = (uint64_t)1 << 63; /* base ^ sign + offset is (base + offset) ^ sign */
+    widen(p->data, p->width[PACKED_TS], 0, p->n, p->base[PACKED_TS] ^ sign, (uint64_t *)times);
 }

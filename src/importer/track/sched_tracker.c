@@ -112,22 +112,17 @@ static bool state_text(uint16_t raw, uint32_t version, char out[16])
     return true;
 }
 
-strid sched_tracker_state(struct sched_tracker *t, int64_t prev_state)
+/* Makes, or counts, a state that was not met before. */
+static __attribute__((noinline)) strid new_state(struct sched_tracker *t, uint32_t version, uint16_t raw)
 {
-    uint16_t raw = (uint16_t)prev_state;
-    uint32_t version = t->m->kernel_major << 16 | t->m->kernel_minor;
-    if (version == 0)
-        version = 4u << 16 | 4; /* taken when the kernel is unknown */
-    if (__builtin_expect(version != t->version, 0)) {
+    if (version != t->version) {
         mem_free(t->states_seen);
         t->states_seen = NULL;
         t->version = version;
     }
-    if (__builtin_expect(!t->states_seen, 0))
+    if (!t->states_seen)
         t->states_seen = mem_zalloc(sizeof *t->states_seen);
     struct state_cache *seen = raw < STATE_CACHE ? t->states_seen : NULL;
-    if (seen && seen->text[raw])
-        return seen->text[raw];
     char text[16];
     strid id = 0;
     if (!(seen && seen->invalid[raw]) && state_text(raw, version, text))
@@ -139,6 +134,22 @@ strid sched_tracker_state(struct sched_tracker *t, int64_t prev_state)
         seen->invalid[raw] = id == 0;
     }
     return id;
+}
+
+static inline strid state_of(struct sched_tracker *t, int64_t prev_state)
+{
+    uint16_t raw = (uint16_t)prev_state;
+    uint32_t version = t->m->kernel_major << 16 | t->m->kernel_minor;
+    if (version == 0)
+        version = 4u << 16 | 4; /* taken when the kernel is unknown */
+    if (__builtin_expect(version == t->version && t->states_seen && raw < STATE_CACHE && t->states_seen->text[raw], 1))
+        return t->states_seen->text[raw];
+    return new_state(t, version, raw);
+}
+
+strid sched_tracker_state(struct sched_tracker *t, int64_t prev_state)
+{
+    return state_of(t, prev_state);
 }
 
 /* --- slices ------------------------------------------------------------------------------------------------------ */
@@ -168,7 +179,7 @@ uint32_t sched_tracker_switch(struct sched_tracker *t, uint32_t cpu, int64_t ts,
 {
     uint32_t next = process_tracker_named_thread(t->m->processes, next_pid, next_comm);
     struct cpu_run *c = cpu_run(t, cpu);
-    strid end_state = sched_tracker_state(t, prev_state);
+    strid end_state = state_of(t, prev_state);
     if (c && c->slice_row != NO_ROW) {
         if (c->pid == prev_pid)
             close_slice(t, c, ts, end_state);
@@ -201,7 +212,7 @@ bool sched_tracker_switch_compact(struct sched_tracker *t, uint32_t cpu, int64_t
         prev->comm = (strid)ROW_GET(t->m->st, thread, name, c->utid);
     }
     if (primed && !only_note) {
-        strid end_state = sched_tracker_state(t, prev_state);
+        strid end_state = state_of(t, prev_state);
         uint32_t prev_utid = c->utid;
         close_slice(t, c, ts, end_state);
         open_slice(t, c, cpu, ts, next, next_prio);

@@ -50,10 +50,10 @@ static strid translated(const struct slice_tracker *t, strid name)
 }
 
 /* The args of these slices of a stack are complete: nothing adds to them. */
-static void complete_args(struct slice_tracker *t, const struct stack *s, uint32_t from, uint32_t to)
+static inline void complete_args(struct slice_tracker *t, const struct stack *s, uint32_t from, uint32_t to)
 {
     struct args *args = &t->im->st->args;
-    if (args_count(args) > ARGS_MAX_NUMBERED)
+    if (__builtin_expect(args_count(args) > ARGS_MAX_NUMBERED, 1))
         return;
     for (uint32_t i = to; i-- > from;)
         if (s->p[i].own_args)

@@ -10,10 +10,8 @@ bool track_event_has_sequence(const struct packet *p)
            pb_find(p->bytes, TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, &f); /* 0 is a number as well, if it is said */
 }
 
-struct track_event_generation *track_event_generation(struct track_event_machine *t, struct seq_generation *g)
+struct track_event_generation *track_event_new_generation(struct track_event_machine *t, struct seq_generation *g)
 {
-    if (g->track_event)
-        return g->track_event;
     struct track_event_sequence *s = g->seq->track_event;
     struct track_event_generation *own = arena_zalloc(&t->arena, sizeof *own);
     if (own && (!s || s->epoch != g->seq->clears)) {

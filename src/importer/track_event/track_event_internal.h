@@ -171,8 +171,13 @@ static inline strid joined_text_intern(struct strpool *strings, const struct joi
  * MAX_EXTRA_COUNTERS kept. */
 void track_event_add_uuids(const struct pb_field *f, uint64_t *uuids, uint32_t *n);
 bool track_event_has_sequence(const struct packet *p); /* it names its sequence */
-struct track_event_generation *track_event_generation(struct track_event_machine *t,
-                                                      struct seq_generation *g); /* NULL: out of memory */
+struct track_event_generation *track_event_new_generation(struct track_event_machine *t, struct seq_generation *g);
+/* NULL when out of memory. */
+static inline struct track_event_generation *track_event_generation(struct track_event_machine *t,
+                                                                    struct seq_generation *g)
+{
+    return g->track_event ? g->track_event : track_event_new_generation(t, g);
+}
 struct track_event_sequence *track_event_sequence(struct packet *p);
 const struct track_event_defaults *track_event_defaults(struct track_event_machine *t, struct seq_generation *g);
 bool track_event_times_valid(const struct track_event_sequence *s, const struct sequence *seq);
