@@ -412,6 +412,41 @@ START_TEST(events_in_memory_are_sorted_as_qsort_does)
 }
 END_TEST
 
+/* Blocks of any length whose words need any number of bytes, so that columns of all widths lie beside each other. */
+START_TEST(blocks_give_back_what_was_packed)
+{
+    struct sort_event e[SORT_BLOCK_EVENTS], back[SORT_BLOCK_EVENTS];
+    int64_t times[SORT_BLOCK_EVENTS], min = INT64_MAX, max = INT64_MIN;
+    uint64_t seed = (uint64_t)_i * 17 + 3;
+    unsigned bits[4] = {next_random(&seed) % 64, next_random(&seed) % 65, next_random(&seed) % 33,
+                        next_random(&seed) % 33};
+    uint64_t base = next_random(&seed), some = next_random(&seed);
+    uint32_t n = _i % 4 ? 1 + (uint32_t)(next_random(&seed) % SORT_BLOCK_EVENTS) : 8 * (1 + (uint32_t)(some % 128));
+#define BITS(k) (bits[k] ? next_random(&seed) >> (64 - bits[k]) : 0)
+    bool rises = true;
+    for (uint32_t i = 0; i < n; i++) {
+        e[i] =
+            (struct sort_event){(int64_t)(base % (1ull << 62) + BITS(0) / 2), base + BITS(1), BITS(2) << 32 | BITS(3)};
+        rises = rises && (!i || e[i].ts >= e[i - 1].ts);
+        min = e[i].ts < min ? e[i].ts : min;
+        max = e[i].ts > max ? e[i].ts : max;
+    }
+    struct sort_block b;
+    ck_assert(sort_block_make(&b, e, n));
+    packed_events_unpack(b.events, back);
+    packed_events_times(b.events, times);
+    for (uint32_t i = 0; i < n; i++)
+        ck_assert_msg(back[i].ts == e[i].ts && back[i].a == e[i].a && back[i].b == e[i].b && times[i] == e[i].ts,
+                      "event %u of %u; bits %u %u %u %u", i, n, bits[0], bits[1], bits[2], bits[3]);
+    ck_assert_int_eq(b.min_ts, min);
+    ck_assert_int_eq(b.max_ts, max);
+    ck_assert_int_eq(b.first_ts, e[0].ts);
+    ck_assert_int_eq(b.last_ts, e[n - 1].ts);
+    ck_assert_int_eq(b.sorted, rises);
+    sort_block_free(&b);
+}
+END_TEST
+
 /* A queue whose events are out of order at a few places, within a block and over its ends. */
 START_TEST(disorder_here_and_there_is_found)
 {
@@ -501,6 +536,7 @@ Suite *sorter_suite(void)
     tcase_add_loop_test(t, the_merge_of_random_queues_is_that_of_qsort, 0, 60);
     tcase_add_loop_test(t, windows_emit_what_their_definition_says, 0, 80);
     tcase_add_loop_test(t, events_in_memory_are_sorted_as_qsort_does, 0, 200);
+    tcase_add_loop_test(t, blocks_give_back_what_was_packed, 0, 400);
     tcase_add_loop_test(t, disorder_here_and_there_is_found, 0, 40);
     tcase_add_loop_test(t, what_is_mixed_as_a_whole_is_sorted, 0, 24);
     tcase_add_test(t, negative_times_are_counted_and_dropped);

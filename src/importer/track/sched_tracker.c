@@ -112,9 +112,17 @@ static bool state_text(uint16_t raw, uint32_t version, char out[16])
     return true;
 }
 
-/* Makes, or counts, a state that was not met before. */
-static __attribute__((noinline)) strid new_state(struct sched_tracker *t, uint32_t version, uint16_t raw)
+/* Of a machine whose kernel is unknown this one is taken. */
+static inline uint32_t kernel_of(const struct sched_tracker *t)
 {
+    uint32_t version = t->m->kernel_major << 16 | t->m->kernel_minor;
+    return version ? version : 4u << 16 | 4;
+}
+
+strid sched_tracker_state(struct sched_tracker *t, int64_t prev_state)
+{
+    uint16_t raw = (uint16_t)prev_state;
+    uint32_t version = kernel_of(t);
     if (version != t->version) {
         mem_free(t->states_seen);
         t->states_seen = NULL;
@@ -123,6 +131,8 @@ static __attribute__((noinline)) strid new_state(struct sched_tracker *t, uint32
     if (!t->states_seen)
         t->states_seen = mem_zalloc(sizeof *t->states_seen);
     struct state_cache *seen = raw < STATE_CACHE ? t->states_seen : NULL;
+    if (seen && seen->text[raw])
+        return seen->text[raw];
     char text[16];
     strid id = 0;
     if (!(seen && seen->invalid[raw]) && state_text(raw, version, text))
@@ -136,20 +146,12 @@ static __attribute__((noinline)) strid new_state(struct sched_tracker *t, uint32
     return id;
 }
 
+/* The same for each switch: nearly always it was met before. */
 static inline strid state_of(struct sched_tracker *t, int64_t prev_state)
 {
     uint16_t raw = (uint16_t)prev_state;
-    uint32_t version = t->m->kernel_major << 16 | t->m->kernel_minor;
-    if (version == 0)
-        version = 4u << 16 | 4; /* taken when the kernel is unknown */
-    if (__builtin_expect(version == t->version && t->states_seen && raw < STATE_CACHE && t->states_seen->text[raw], 1))
-        return t->states_seen->text[raw];
-    return new_state(t, version, raw);
-}
-
-strid sched_tracker_state(struct sched_tracker *t, int64_t prev_state)
-{
-    return state_of(t, prev_state);
+    strid seen = t->states_seen && kernel_of(t) == t->version && raw < STATE_CACHE ? t->states_seen->text[raw] : 0;
+    return __builtin_expect(seen != 0, 1) ? seen : sched_tracker_state(t, prev_state);
 }
 
 /* --- slices ------------------------------------------------------------------------------------------------------ */
