@@ -43,7 +43,7 @@ START_TEST(args_have_an_order_of_their_own)
         "task.posted_from.file_name=b.cc task.posted_from.function_name=(null) task.posted_from.line_number=0 "
         "track_event.log_message.message=disk is full track_event.log_message.file_name=a.cc "
         "track_event.log_message.function_name=fn track_event.log_message.line_number=7 "
-        "track_event.priority=6 correlation_id=tp:#5 "
+        "track_event.priority=6 correlation_id=tp:#5 animation_frame_timing_info=0 "
         "chrome_frame_reporter.state=STATE_PRESENTED_ALL source_location_iid=1 debug.d=1");
     ck_assert_str_eq(ARGS(slice, arg_set_id, 1), "correlation_id=text chrome_message_pump.io_handler_location_iid=2");
 }

@@ -143,6 +143,13 @@ static const struct rule rules[] = {
      "chrome_hashed_performance_mark.site_hash=5,chrome_hashed_performance_mark.site=site,chrome_hashed_performance_"
      "mark."
      "mark_hash=6,chrome_hashed_performance_mark.mark=mark"},
+    {"messages without fields are args without a value: of events, of layers and of what Chrome annotates",
+     THREAD "1{8:6 10:1 11{9:3 11:2 29{} 29{4{} 4{2:3}}}} 1{8:7 10:1 93{1:7 7{} 7{1:1 4{}}}}",
+     "SELECT group_concat(key || iif(value_type = 'null', '', '=' || display_value)) FROM args WHERE arg_set_id IN "
+     "(SELECT arg_set_id FROM slice UNION ALL SELECT arg_set_id FROM surfaceflinger_layers_snapshot)",
+     "chrome_latency_info,chrome_latency_info.component_info[0],chrome_latency_info.component_info[1].time_us=3,"
+     "elapsed_"
+     "realtime_nanos=7,displays[0],displays[1].id=1,displays[1].size"},
     {"a value that is told again stands where it stood",
      THREAD "1{8:6 10:1 11{9:3 11:2 4{10'a' 4:1} 4{10'b' 4:2} 4{10'a' 6'x'}}}", "SELECT " SLICE_ARGS " FROM slice AS s",
      "debug.a=x,debug.b=2"},

@@ -205,9 +205,12 @@ void reflect_message(const struct reflect *r, struct arg_writer *w, strid messag
     w->depth++;
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
-    while (pb_next(&c, &f))
+    bool empty = true;
+    for (; pb_next(&c, &f); empty = false)
         reflect_field(r, w, message, &f);
-    if (r->defaults)
+    if (empty && w->key_len) /* it is there, with nothing in it */
+        arg_writer_add(w, ARG_NULL, 0);
+    else if (r->defaults)
         add_defaults(r, w, message, bytes);
     w->depth--;
 }
