@@ -181,6 +181,17 @@ static const struct {
      "\"b\"}]",
      "select s.name, t.type from slice s join track t on t.id = s.track_id order by s.ts",
      "a,thread_execution;b,thread_overlapping_slice"},
+    /* Firefox: what markers hold, in either form */
+    {"{\"meta\":{\"categories\":[{\"name\":\"c\"}]},\"threads\":[{\"tid\":2,\"pid\":1,\"stringTable\":[\"m\"],"
+     "\"markers\":{\"schema\":{\"name\":0,\"startTime\":1,\"endTime\":2,\"phase\":3,\"category\":4,\"data\":5},"
+     "\"data\":[[0,1,2,1,0,{\"type\":\"x\"}],[0,3,5,1,0]]}}]}",
+     "select ts, dur, name, category, key, display_value from slice left join args using (arg_set_id) order by ts",
+     "1000000,1000000,m,c,data.type,x;3000000,2000000,m,c,-,-"},
+    {"{\"meta\":{\"categories\":[{\"name\":\"c\"}]},\"threads\":[{\"tid\":2,\"pid\":1,\"stringArray\":[\"m\"],"
+     "\"markers\":{\"name\":[0,0],\"startTime\":[1,3],\"endTime\":[2,5],\"phase\":[1,1],\"category\":[0,0],\"data\":[{"
+     "\"type\":\"x\"}]}}]}",
+     "select ts, dur, name, category, key, display_value from slice left join args using (arg_set_id) order by ts",
+     "1000000,1000000,m,c,data.type,x;3000000,2000000,m,c,-,-"},
     /* what goes to a track beside the others cuts none of them */
     {"[{\"ph\":\"X\",\"ts\":5,\"dur\":3,\"tid\":1,\"name\":\"around\"},{\"ph\":\"B\",\"ts\":6,\"tid\":1,\"name\":"
      "\"open\"},{\"ph\":\"X\",\"ts\":8,\"dur\":5,\"tid\":1,\"name\":\"in\"},{\"ph\":\"X\",\"ts\":9,\"dur\":5,\"tid\":1,"

@@ -291,6 +291,42 @@ static argset marker_args(struct gecko *g, struct slice data)
     return set;
 }
 
+/* What markers hold: an array of its own, or a place in each row. */
+struct marker_data {
+    struct json_reader rows;
+    double column; /* the place; -1: each row is all */
+    bool there;
+};
+
+static struct marker_data open_data(struct slice markers)
+{
+    static const char *const keys[] = {"schema", "data"};
+    struct slice found[2];
+    struct marker_data d = {.column = -1};
+    members(markers, keys, 2, found);
+    if (found[0].len)
+        d.column = number_of(member(found[0], "data"));
+    d.there = !isnan(d.column) && begin_array(&d.rows, found[1]);
+    return d;
+}
+
+/* What the next marker holds; empty when it holds nothing. */
+static struct slice next_data(struct marker_data *d)
+{
+    struct slice row, value;
+    struct json_reader in_row;
+    d->there = d->there && element(&d->rows, &row);
+    if (!d->there)
+        return slice_of(NULL, 0);
+    if (d->column < 0)
+        return row;
+    if (begin_array(&in_row, row))
+        for (double at = 0; element(&in_row, &value); at++)
+            if (at == d->column)
+                return value;
+    return slice_of(NULL, 0);
+}
+
 static void read_markers(struct gecko *g, uint32_t thread, struct slice markers, const names *strings)
 {
     enum { NAME, START, END, PHASE, CATEGORY, COLUMNS };
@@ -301,11 +337,9 @@ static void read_markers(struct gecko *g, uint32_t thread, struct slice markers,
         read_column(g, markers, keys[i], &c[i]);
         n = c[i].n < n ? c[i].n : n;
     }
-    struct json_reader data;
-    struct slice value = {0};
-    bool has_data = begin_array(&data, member(markers, "data"));
+    struct marker_data data = open_data(markers);
     for (size_t i = 0; i < n && !g->failed; i++) {
-        has_data = has_data && element(&data, &value);
+        struct slice held = next_data(&data);
         uint32_t name = index_of(c[NAME].p[i], strings->n);
         uint32_t category = index_of(c[CATEGORY].p[i], g->categories.n);
         uint32_t phase = index_of(c[PHASE].p[i], MARKER_END + 1);
@@ -319,7 +353,7 @@ static void read_markers(struct gecko *g, uint32_t thread, struct slice markers,
                                          .name = strings->p[name],
                                          .category = category == UINT32_MAX ? 0 : g->categories.p[category],
                                          .dur = end > start ? end - start : 0,
-                                         .args = has_data ? marker_args(g, value) : ARGSET_NONE});
+                                         .args = marker_args(g, held)});
     }
     for (int i = 0; i < COLUMNS; i++)
         vec_free(&c[i]);
