@@ -29,15 +29,6 @@ static int side_error(struct span_join_cursor *c)
     return operator_error(&t->base, "SPAN_JOIN: %s", sqlite3_errmsg(engine_db(t->e)));
 }
 
-static int64_t kept_word(const struct side *s, int column)
-{
-    int64_t w = table_get(&s->kept->table, (uint32_t)column, s->kept_row);
-    enum col_type type = (enum col_type)s->kept->columns[column].type;
-    if (w == column_null(type))
-        return 0;
-    return type == COL_F64 ? (int64_t)column_f64(w) : w;
-}
-
 /* Loads what stands ready: partition, ts, end. */
 static int load_row(struct span_join_cursor *c, struct side *s)
 {
@@ -45,9 +36,9 @@ static int load_row(struct span_join_cursor *c, struct side *s)
     const struct span_input *in = s->in;
     int64_t dur;
     if (s->kept) {
-        s->row_ts = kept_word(s, in->ts);
-        dur = in->dur >= 0 ? kept_word(s, in->dur) : 0;
-        s->row_partition = in->part >= 0 ? kept_word(s, in->part) : 0;
+        s->row_ts = span_join_kept_word(s, in->ts, s->kept_row);
+        dur = span_join_kept_word(s, in->dur, s->kept_row);
+        s->row_partition = span_join_kept_word(s, in->part, s->kept_row);
     } else {
         if (sqlite3_column_type(s->stmt, in->ts) == SQLITE_NULL)
             return operator_error(&t->base, "SPAN_JOIN: table %s has a row whose ts is NULL", in->table);
@@ -62,10 +53,8 @@ static int load_row(struct span_join_cursor *c, struct side *s)
     if (dur < -1)
         return operator_error(&t->base, "SPAN_JOIN: table %s has a negative dur (%lld) at ts %lld", in->table,
                               (long long)dur, (long long)s->row_ts);
-    if (dur > 0 && s->row_ts > FOREVER - dur)
-        dur = FOREVER - s->row_ts;
     s->row_end = saturating_add(s->row_ts, dur);
-    s->row_adjusted = in->dur < 0 ? saturating_add(s->row_ts, 1) : dur < 0 ? s->row_ts : s->row_end;
+    s->row_adjusted = span_join_adjusted(in, s->row_ts, dur);
     return SQLITE_OK;
 }
 
@@ -138,6 +127,8 @@ static int first_segment(struct span_join_cursor *c, struct side *s)
     s->has_last = false;
     if (s->in->part < 0 && s->kept) {
         s->kept_row = UINT32_MAX;
+        if (s->in_order)
+            span_join_pass(s, c->side[s == c->side].row_ts);
         s->eof = s->kept->table.n_rows == 0;
         int rc = s->eof ? SQLITE_OK : next_row(c, s);
         if (rc)
@@ -246,7 +237,10 @@ static int settle(struct span_join_cursor *c)
         }
         if (overlap(&c->side[0], &c->side[1]))
             return SQLITE_OK;
-        int rc = next_segment(c, earliest(c));
+        struct side *s = earliest(c);
+        if (s->in_order && s->real)
+            span_join_pass(s, c->side[s == c->side].start);
+        int rc = next_segment(c, s);
         if (rc)
             return rc;
     }
@@ -396,6 +390,9 @@ static int filter(struct span_join_cursor *c, const char *plan, int argc, sqlite
         rc = side_open(c, 1, plan, argc, argv);
     if (rc)
         return rc;
+    for (int i = 0; i < 2; i++)
+        c->side[i].in_order = t->partitioned && c->side[i].in->part < 0 && !c->side[1 - i].shadows &&
+                              span_join_stands_in_order(&c->side[i]);
     if (t->partitioned) {
         rc = next_partition(c);
     } else {

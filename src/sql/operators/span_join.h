@@ -36,7 +36,8 @@ struct side {
     sqlite3_stmt *stmt;         /* rows as they come, or ... */
     struct runtime_table *kept; /* ... kept rows, of a plan or of a side that is read once a partition */
     uint32_t kept_row;
-    bool eof;                                             /* no row stands ready */
+    bool in_order; /* kept rows that may be passed over where the other side has nothing */
+    bool eof;      /* no row stands ready */
     int64_t row_partition, row_ts, row_end, row_adjusted; /* of the row that stands ready */
     /* the segment */
     bool real, done; /* done: nothing more in this partition */
@@ -58,6 +59,16 @@ int span_join_filter(struct span_join_cursor *c, const char *plan, int argc, sql
 /* Goes to the next overlap. Within a statement that reads the table only: it does not watch how deep joins nest. */
 int span_join_next(struct span_join_cursor *c);
 void span_join_close(struct span_join_cursor *c);
+
+/* A kept row's integer; 0 where it is NULL, or there is no such column (-1). */
+int64_t span_join_kept_word(const struct side *s, int column, uint32_t row);
+/* Where a span ends for the purposes of the merge: one without an end where it begins, a time behind itself. */
+int64_t span_join_adjusted(const struct span_input *in, int64_t ts, int64_t dur);
+/* Does each kept span of the side begin where the one before has ended, or later? */
+bool span_join_stands_in_order(const struct side *s);
+/* The row that is read next becomes the last that ends before `ts`, if that is ahead. In steps that grow: as many as
+ * the distance has digits. */
+void span_join_pass(struct side *s, int64_t ts);
 /* Of all columns of the row that the cursor stands on, however it is read. */
 uint64_t span_join_row_hash(const struct span_join_cursor *c);
 
