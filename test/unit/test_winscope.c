@@ -312,6 +312,34 @@ START_TEST(layers_of_turned_displays)
 }
 END_TEST
 
+/* Each of these layers lies below all above it, a list that grows with their square: those further up have it whole. */
+START_TEST(layers_that_all_lie_above_each_other)
+{
+    enum { LAYERS = 3000, DISPLAYS = 1500, WHOLE = 20 };
+    char text[32];
+    packet_begin(&f, 10);
+    size_t snapshot = pb_begin(w, 93), layers;
+    for (int i = 0; i < DISPLAYS; i++)
+        put(w, "7{1:1 3:7}");
+    layers = pb_begin(w, 3);
+    for (int i = 0; i < LAYERS; i++) {
+        snprintf(text, sizeof text, "1:%d 10:%d", i + 1, i);
+        layer(text, 0, 0, 50, 50, 0.5f);
+    }
+    pb_end(w, layers);
+    pb_end(w, snapshot);
+    packet_end(&f);
+    trace_fixture_load(&f);
+    ck_assert_uint_eq(ROWS(surfaceflinger_layer), LAYERS);
+    ck_assert_uint_eq(ROWS(surfaceflinger_display), 1024);
+    for (uint32_t i = 0; i < LAYERS; i++)
+        ck_assert_int_eq(GET(surfaceflinger_layer, is_visible, i), 1);
+    ck_assert_ptr_nonnull(strstr(ARGS(surfaceflinger_layer, arg_set_id, LAYERS - 1 - WHOLE), "covered_by[19]="));
+    ck_assert_ptr_null(strstr(ARGS(surfaceflinger_layer, arg_set_id, 0), "covered_by"));
+    ck_assert_int_eq(STAT(winscope_sf_layers_parse_errors), 1);
+}
+END_TEST
+
 START_TEST(input_and_input_methods)
 {
     PACKET(1, "13:1 6{1{1:6 2:1000} 1{1:3 2:0}}"); /* trace time is 1000 ahead of MONOTONIC */
@@ -414,6 +442,7 @@ Suite *winscope_suite(void)
     tcase_add_test(c, windows_as_a_tree);
     tcase_add_test(c, layers_that_cover_others);
     tcase_add_test(c, layers_of_turned_displays);
+    tcase_add_test(c, layers_that_all_lie_above_each_other);
     tcase_add_test(c, input_and_input_methods);
     tcase_add_test(c, views_and_their_strings);
     tcase_add_test(c, fields_that_are_not_set);

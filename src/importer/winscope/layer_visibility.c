@@ -52,7 +52,8 @@ static void draw(struct snapshot *s, const struct child *c, size_t n, uint32_t i
     if (k->placed || depth > MAX_DEPTH)
         return;
     k->placed = true;
-    size_t i = first_child(c, n, k->id);
+    size_t i =
+        layers_find(s, k->id) == k ? first_child(c, n, k->id) : n; /* of several with one id the first has them */
     for (; i < n && c[i].parent == k->id && c[i].z < 0; i++)
         draw(s, c, n, c[i].index, depth + 1);
     if (!vec_push(&s->order, index))
@@ -250,23 +251,28 @@ static void put_reasons(struct writer *w, const struct snapshot *s, const struct
 }
 
 /* Compares a layer with those above it. Layers further up come first in each list. */
-static bool look_up(struct writer *w, const struct snapshot *s, const struct layer *k, const uint32_t *above, size_t n)
+static bool look_up(struct writer *w, struct snapshot *s, const struct layer *k, const uint32_t *above, size_t n)
 {
-    struct edges own = on_display(s, k);
     bool occluded = false;
     for (unsigned kind = OCCLUDED; kind <= COVERED; kind++) {
+        if (s->looks_left < n) {
+            s->cut = true;
+            return occluded;
+        }
+        s->looks_left -= n;
         for (size_t i = 0; i < n; i++) {
             const struct layer *o = &s->layers.p[above[i]];
             if (!o->visible || o->stack != k->stack)
                 continue;
-            struct edges theirs = on_display(s, o);
-            bool opaque = o->alpha >= 1 && winscope_number(o->bytes, LAYER_PROTO_IS_OPAQUE, 0);
-            bool whole = opaque && inside(&own, k->radius, &theirs, o->radius);
-            bool some = overlap(&own, &theirs);
-            if (kind == OCCLUDED ? whole : kind == PARTIALLY ? opaque && some && !whole : !opaque && some) {
+            bool whole = o->opaque && inside(&k->shown, k->radius, &o->shown, o->radius);
+            bool some = overlap(&k->shown, &o->shown);
+            if (kind == OCCLUDED ? !whole : kind == PARTIALLY ? !o->opaque || !some || whole : o->opaque || !some)
+                continue;
+            occluded |= kind == OCCLUDED;
+            if (s->covers_left)
                 put_layer(w, kind, o->id);
-                occluded |= kind == OCCLUDED;
-            }
+            s->cut |= s->covers_left == 0;
+            s->covers_left -= s->covers_left > 0;
         }
     }
     return occluded;
@@ -282,6 +288,8 @@ void layers_resolve(struct snapshot *s)
         struct layer *k = &s->layers.p[s->order.p[i]];
         struct writer w = {.m = s->p->m}, covers = {.m = s->p->m};
         k->visible = could_be_seen(s, k);
+        k->shown = on_display(s, k);
+        k->opaque = k->alpha >= 1 && winscope_number(k->bytes, LAYER_PROTO_IS_OPAQUE, 0);
         bool occluded = k->visible && look_up(&covers, s, k, above.p, above.n);
         if (occluded)
             k->visible = false;

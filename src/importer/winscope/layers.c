@@ -4,7 +4,6 @@
 #include <math.h>
 
 enum {
-    MAX_LAYERS = 1 << 16,
     NOT_TOUCHABLE = 0x8, /* of an input window's config */
     WALLPAPER = 0x40,
     SPY = 0x4000,
@@ -68,6 +67,10 @@ static void add_display(struct snapshot *s, struct slice bytes, uint32_t index)
     d.transform.ty = d.transform.dsdy + d.transform.dtdy < 0 ? d.transform.dsdy < 0 ? d.size.h : d.size.w : 0;
     if (d.rect.w <= 0 || d.rect.h <= 0)
         d.rect = d.size;
+    if (s->displays.n >= MAX_DISPLAYS) {
+        s->cut = true;
+        return;
+    }
     if (!vec_push(&s->displays, d)) {
         s->p->m->im->failed = true;
         return;
@@ -138,8 +141,10 @@ static void add_layer(struct snapshot *s, struct slice bytes)
                       .has_screen_bounds = pb_find(bytes, LAYER_PROTO_SCREEN_BOUNDS, &f)};
     k.screen = read_edges(winscope_sub(bytes, LAYER_PROTO_SCREEN_BOUNDS));
     read_corners(&k);
-    if (s->layers.n >= MAX_LAYERS)
+    if (s->layers.n >= MAX_LAYERS) {
+        s->cut = true;
         return;
+    }
     if (!vec_push(&s->layers, k) || (k.id != COL_NULL && !u64map_get(&s->by_id, (uint64_t)k.id) &&
                                      !u64map_set(&s->by_id, (uint64_t)k.id, s->layers.n - 1)))
         s->p->m->im->failed = true;
@@ -362,7 +367,8 @@ static void write_layers(struct snapshot *s)
 void layers_snapshot_parse(struct packet *p)
 {
     argset set = winscope_args(p, WINSCOPE_LAYERS_SNAPSHOT, p->field, ARGSET_NONE);
-    struct snapshot s = {.p = p};
+    struct snapshot s = {
+        .p = p, .looks_left = MAX_LOOKS, .covers_left = SOME_COVERS + p->field.len / BYTES_FOR_A_COVER};
     s.excludes_composition = winscope_number(p->field, LAYERS_SNAPSHOT_PROTO_EXCLUDES_COMPOSITION_STATE, 1) != 0;
     s.row = surfaceflinger_layers_snapshot_insert(
         p->m->st,
@@ -382,9 +388,9 @@ void layers_snapshot_parse(struct packet *p)
     while (pb_next(&layers, &f))
         if (f.id == LAYERS_PROTO_LAYERS)
             add_layer(&s, pb_bytes(&f));
-    if (c.bad || layers.bad)
-        stats_add(&p->m->st->stats, p->m->id, STAT_winscope_sf_layers_parse_errors, 1);
     layers_resolve(&s);
+    if (c.bad || layers.bad || s.cut)
+        stats_add(&p->m->st->stats, p->m->id, STAT_winscope_sf_layers_parse_errors, 1);
     write_layers(&s);
     u64map_free(&s.by_id);
     vec_free(&s.layers);

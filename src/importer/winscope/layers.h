@@ -21,8 +21,9 @@ struct layer {
     struct edges bounds, screen;
     double radius[4]; /* tl, tr, bl, br */
     /* Found by layers_resolve(). */
-    bool hidden, visible, placed;
-    int64_t hidden_by; /* an ancestor, COL_NULL: none */
+    bool hidden, visible, placed, opaque;
+    struct edges shown; /* of what is visible: the part of `screen` on its display */
+    int64_t hidden_by;  /* an ancestor, COL_NULL: none */
     argset extra;
 };
 
@@ -33,8 +34,20 @@ struct display {
     struct winscope_matrix transform;
 };
 
+/* A snapshot of some dozen bytes a layer may be of layers that all lie above each other: what it takes to compare them
+ * with each other, and to say so, is bounded. A device has some hundred, and 32 displays. */
+enum {
+    MAX_LAYERS = 1 << 16,
+    MAX_DISPLAYS = 1024,
+    MAX_LOOKS = 1 << 22,   /* from one layer at another */
+    SOME_COVERS = 1 << 14, /* layers that others are said to lie below, and */
+    BYTES_FOR_A_COVER = 4, /* one more for so many bytes of the snapshot */
+};
+
 struct snapshot {
     struct packet *p;
+    size_t looks_left, covers_left;
+    bool cut; /* something was too much */
     bool excludes_composition;
     uint32_t row;
     struct u64map by_id; /* id -> index */
