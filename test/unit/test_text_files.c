@@ -27,7 +27,18 @@ struct text_case {
 #define ART_ROWS                                                                                                       \
     "4106,320,0,a/B.f: ()V,77,main,pathname=B.j;4116,10,1,a/C.g: (I)V,77,main,pathname=a/C.java,line_number=7"
 
+/* Version 1, streamed: method 4 is entered and left by thread 1. */
+#define ART_STREAM(end)                                                                                                \
+    "SLOW\xf2\0\x20\0\1\0\0\0\0\0\0\0"                                                                                 \
+    "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"                                                                                 \
+    "\0\0\1\x12\0"                                                                                                     \
+    "0x4\ta/B\tf\t()V\tB.j\n"                                                                                          \
+    "\1\0\4\0\0\0\x0a\0\0\0\1\0\5\0\0\0\x14\0\0\0\0\0\3" end
+
 static const struct text_case cases[] = {
+    {TEXT(ART_STREAM("\x15\0\0\0*version\nclock=wall\n\n")), "select ts, dur, name from slice",
+     "11000,10000,a/B.f: ()V", 0},
+    {TEXT(ART_STREAM("\x1a\0\0\0*version\nclock=thread-cpu\n")), "select 1", "1", -MRD_EUNSUPPORTED},
     {TEXT(ART_HEAD ART_NAMES ART_RECORDS), ART_SLICES, ART_ROWS, 0},
     {TEXT(ART_HEAD ART_RECORDS ART_NAMES), ART_SLICES, ART_ROWS, 0},
     {TEXT(ART_DUAL ART_NAMES "\2\x4d\0\0\0\4\0\0\x0e\0\0\0\x80\2\x0a\0\4\x0a\1\1\x0a\0\x7d\xac\2\5"), ART_SLICES,

@@ -149,6 +149,13 @@ static size_t read_op(struct art *a, struct slice s)
     return head + len;
 }
 
+/* What ends a streamed trace is all that says of which clock its times are. */
+static int check_summary(struct slice text, struct error *err)
+{
+    static const char cpu[] = "\nclock=thread-cpu\n";
+    return memmem(text.p, text.len, cpu, sizeof cpu - 1) ? error_set(err, -MRD_EUNSUPPORTED, ART_CLOCK_TEXT) : 0;
+}
+
 int art_cut_off(struct error *err)
 {
     return error_set(err, -MRD_EFORMAT,
@@ -182,7 +189,7 @@ static int read_records(struct art *a, struct slice s, struct error *err)
             if (!n)
                 return art_cut_off(err);
             if (s.p[at + tid_bytes] == OP_SUMMARY)
-                return 0;
+                return check_summary(slice_of(s.p + at + tid_bytes, n), err);
             at += tid_bytes + n;
             continue;
         }
