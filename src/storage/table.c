@@ -72,6 +72,31 @@ uint32_t table_append(struct table *t, const int64_t *words)
     return t->n_rows++;
 }
 
+/* Rows [from, from + n) of what is told go to the tail of a column. */
+static void store_words(int64_t *tail, const struct table_words *w, uint32_t from, uint32_t n)
+{
+    if (w->p) {
+        memcpy(tail, w->p + from, n * sizeof *tail);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        tail[i] = w->first + w->step * (int64_t)(from + i);
+}
+
+bool table_append_columns(struct table *t, const struct table_words *columns, uint32_t n)
+{
+    for (uint32_t done = 0, now; done < n; done += now) {
+        if (!table_room(t))
+            return false;
+        uint32_t at = t->n_rows & COL_CHUNK_MASK, room = t->tail_cap - at;
+        now = n - done < room ? n - done : room;
+        for (uint32_t i = 0; i < t->def->n_columns; i++)
+            store_words(t->columns[i].tail + at, &columns[i], done, now);
+        t->n_rows += now;
+    }
+    return true;
+}
+
 bool table_append_chunk(struct table *t, const int64_t *words)
 {
     uint32_t chunks = t->n_rows >> COL_CHUNK_SHIFT, n = t->def->n_columns, i = 0;

@@ -60,6 +60,16 @@ static inline bool table_room(struct table *t)
 /* Appends a row of def->n_columns words; the row number, or UINT32_MAX when out of memory. */
 uint32_t table_append(struct table *t, const int64_t *words);
 
+/* What several rows have in a column: words of their own, or `first`, first + step, … */
+struct table_words {
+    const int64_t *p; /* NULL: a sequence */
+    int64_t first, step;
+};
+
+/* Appends `n` rows, column after column: columns[i] is of column i. False (and `failed`
+ * latched) when out of memory: the first of them may be there. */
+bool table_append_columns(struct table *t, const struct table_words *columns, uint32_t n);
+
 /* Appends COL_CHUNK_ROWS rows that are the same, without a pass over them; rows so far must be a multiple of that.
  * False (and `failed` latched) when out of memory, or when there is no room for them. */
 bool table_append_chunk(struct table *t, const int64_t *words);

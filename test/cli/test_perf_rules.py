@@ -172,6 +172,24 @@ class PerfRules(harness.Case):
         path = self.made([(attr(IP | TID | TIME | PERIOD), [])], [record(9, USER, u64(0x40) + struct.pack("<IIQQ", 7, 8, 2000, 5))])
         self.assertEqual(self.rows(path, "SELECT s.cpu, t.type FROM perf_sample s, counter c JOIN track t ON t.id = c.track_id"), [["[NULL]", "perf_global_counter"]])
 
+    def test_counters_of_many_samples(self):
+        """Rows are written many at once: each sample still has its counter, in the order of time, whatever comes between them."""
+        plain, reading = USUAL | IDENTIFIER, USUAL | IDENTIFIER | READ
+        of_plain = lambda ts: record(9, USER, u64(1, 0x40) + struct.pack("<IIQIIQ", 7, 8, ts, 1, 0, ts % 5 + 1))
+        of_reading = lambda ts: record(9, USER, u64(2, 0x40) + struct.pack("<IIQIIQQ", 7, 8, ts, 1, 0, 3, ts))
+        comm = lambda ts: record(3, 0, struct.pack("<II", 7, 8) + padded(b"me") + trailer(ts) + u64(1))
+        kinds = [comm if i % 101 == 50 else of_reading if i % 37 == 0 else of_plain for i in range(1000)]
+        path = self.made([(attr(plain), [1]), (attr(reading), [2])], [kind(2000 + i) for i, kind in enumerate(kinds)])
+        expected, total = [], 0
+        for ts, kind in enumerate(kinds, 2000):
+            total += ts % 5 + 1 if kind is of_plain else 0
+            if kind is not comm:
+                expected.append([str(ts), str(total if kind is of_plain else ts), "0" if kind is of_plain else "1"])
+        self.assertEqual(self.rows(path, "SELECT s.ts, CAST(c.value AS INT) AS v, s.perf_session_id FROM perf_sample s JOIN __intrinsic_profiler_sample p ON p.id = s.id "
+                                   "JOIN __intrinsic_profiler_counter_set t USING (counter_set_id) JOIN counter c ON c.id = t.counter_id AND c.ts = s.ts ORDER BY s.id"),
+                         expected)
+        self.assertEqual(self.rows(path, "SELECT count(*) FROM counter JOIN counter n ON n.id = counter.id + 1 WHERE n.ts < counter.ts"), [["0"]])
+
     def test_modes(self):
         path = self.made(EVENT, [take(2000 + i, misc=i) for i in range(8)])
         self.assertEqual([r[0] for r in self.rows(path, "SELECT cpu_mode FROM perf_sample ORDER BY ts")],

@@ -107,6 +107,37 @@ START_TEST(sets_are_numbered_by_their_first_value)
 }
 END_TEST
 
+START_TEST(rows_are_appended_column_after_column)
+{
+    enum { N = 1000, MOST = 130 };
+    struct storage st;
+    int64_t values[MOST];
+    ck_assert_int_eq(storage_init(&st), 0);
+    struct table *t = &st.t[T_counter];
+    for (uint32_t i = 0; i < N; i++) { /* across the ends of several chunks */
+        uint32_t n = i % MOST, from = t->n_rows;
+        for (uint32_t k = 0; k < n; k++)
+            values[k] = column_f64_word(from + k + 0.5);
+        const struct table_words columns[counter_n_columns] = {[counter_c_ts] = {.first = from, .step = 1},
+                                                               [counter_c_track_id] = {.first = 7},
+                                                               [counter_c_value] = {.p = values},
+                                                               [counter_c_arg_set_id] = {.first = COL_NULL}};
+        ck_assert(table_append_columns(t, columns, n));
+        ck_assert_uint_eq(t->n_rows, from + n);
+        if (i % 3 == 0)
+            counter_insert(&st, &(struct counter_row){.ts = from + n, .track_id = 7, .value = from + n + 0.5});
+    }
+    ck_assert_uint_gt(t->n_rows, 10 * COL_CHUNK_ROWS);
+    for (uint32_t row = 0; row < t->n_rows; row++) {
+        ck_assert_int_eq(ROW_GET(&st, counter, ts, row), row);
+        ck_assert_int_eq(ROW_GET(&st, counter, track_id, row), 7);
+        ck_assert_double_eq(column_f64(ROW_GET(&st, counter, value, row)), row + 0.5);
+        ck_assert_int_eq(ROW_GET(&st, counter, arg_set_id, row), COL_NULL);
+    }
+    storage_free(&st);
+}
+END_TEST
+
 START_TEST(stats_keep_their_scope)
 {
     struct stats s = {0};
@@ -150,6 +181,7 @@ Suite *storage_suite(void)
     tcase_add_test(t, equal_argument_sets_share_an_id);
     tcase_add_test(t, payloads_are_decoded_on_demand);
     tcase_add_test(t, sets_are_numbered_by_their_first_value);
+    tcase_add_test(t, rows_are_appended_column_after_column);
     tcase_add_test(t, stats_keep_their_scope);
     tcase_add_test(t, every_table_is_well_formed);
     suite_add_tcase(s, t);

@@ -198,18 +198,28 @@ static inline uint16_t perf_load16(const struct perf_file *f, const uint8_t *p)
     return f->big ? __builtin_bswap16(v) : v;
 }
 
-static inline uint32_t perf_load32(const struct perf_file *f, const uint8_t *p)
+static inline uint32_t perf_half_word(const uint8_t *p, bool big)
 {
     uint32_t v;
     memcpy(&v, p, sizeof v);
-    return f->big ? __builtin_bswap32(v) : v;
+    return big ? __builtin_bswap32(v) : v;
+}
+
+static inline uint64_t perf_word(const uint8_t *p, bool big)
+{
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return big ? __builtin_bswap64(v) : v;
+}
+
+static inline uint32_t perf_load32(const struct perf_file *f, const uint8_t *p)
+{
+    return perf_half_word(p, f->big);
 }
 
 static inline uint64_t perf_load64(const struct perf_file *f, const uint8_t *p)
 {
-    uint64_t v;
-    memcpy(&v, p, sizeof v);
-    return f->big ? __builtin_bswap64(v) : v;
+    return perf_word(p, f->big);
 }
 
 static inline struct dat_cursor perf_cursor(const struct perf_file *f, struct slice bytes)

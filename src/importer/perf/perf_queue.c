@@ -22,11 +22,14 @@ static void parse(void *owner, const struct sort_event *events, size_t n)
         sort_ask_ahead(&events[i], n - 1 - i, USUAL_BYTES);
         struct perf_record r = record_at(&p->file, (const uint8_t *)(uintptr_t)events[i].a);
         const struct perf_attr *a = &p->file.attrs.p[events[i].b];
-        if (r.type == PERF_RECORD_SAMPLE)
+        if (r.type == PERF_RECORD_SAMPLE) {
             perf_parse_sample(p, a, &r, events[i].ts);
-        else
-            (void)perf_parse_record(p, a, &r, events[i].ts);
+            continue;
+        }
+        perf_samples_flush(p);
+        (void)perf_parse_record(p, a, &r, events[i].ts);
     }
+    perf_samples_flush(p);
 }
 
 void perf_queue_open(struct perf_import *p)

@@ -103,22 +103,36 @@ static void read_counters(struct perf_import *p, const struct perf_attr *a, cons
     }
 }
 
-/* Adds a sample to what its event has counted; false when nothing says how much it stands for. */
-static bool count(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s, int64_t ts,
-                  int64_t *set)
+/* Whether something says how much a sample stands for. */
+static inline bool says_how_much(const struct perf_attr *a, const struct perf_sample_record *s)
 {
-    if (s->read.len) {
-        read_counters(p, a, s, ts, set);
-        return true;
+    return s->read.len || s->has_period || !perf_flag(a, PERF_FLAG_FREQ);
+}
+
+void perf_samples_flush(struct perf_import *p)
+{
+    if (p->batch.n)
+        sample_batch_flush(p->m->profiling, &p->batch, p->source);
+}
+
+/* Adds a sample and what its event has counted, which is told by READ or grows by its period; its row. */
+static uint32_t add_sample(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s,
+                           struct sample *sample, int64_t execution)
+{
+    struct perf_counter *counter = s->read.len ? NULL : counter_of(p, a, &s->where);
+    if (counter) {
+        uint32_t row = p->im->st->t[T_profiler_sample].n_rows + p->batch.n;
+        counter->total += (double)(s->has_period ? s->period : a->period);
+        if (sample_batch_add(p->m->profiling, &p->batch, sample, execution, counter->track, counter->total))
+            perf_samples_flush(p);
+        return row;
     }
-    if (!s->has_period && perf_flag(a, PERF_FLAG_FREQ))
-        return false;
-    struct perf_counter *counter = counter_of(p, a, &s->where);
-    if (!counter)
-        return true;
-    counter->total += (double)(s->has_period ? s->period : a->period);
-    sample_counter(p->m->profiling, set, ts, counter->track, counter->total);
-    return true;
+    perf_samples_flush(p);
+    if (s->read.len)
+        read_counters(p, a, s, sample->ts, &sample->counter_set);
+    uint32_t row = sample_insert_at(p->m->profiling, sample, execution);
+    p->im->failed |= row == UINT32_MAX;
+    return row;
 }
 
 static void skip(struct perf_import *p)
@@ -153,7 +167,6 @@ static int64_t execution_of(struct perf_import *p, const struct perf_where *w, u
 void perf_parse_sample(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts)
 {
     struct perf_sample_record s;
-    int64_t set = COL_NULL;
     struct process_tracker *t = p->m->processes;
     if (!perf_sample_read(&p->file, a, r, &s) || !s.where.has_tid ||
         (s.where.has_cpu && s.where.cpu >= CPUS_PER_MACHINE)) {
@@ -161,7 +174,7 @@ void perf_parse_sample(struct perf_import *p, const struct perf_attr *a, const s
         return;
     }
     uint32_t utid = process_tracker_update_thread(t, s.where.tid, s.where.pid);
-    if (!count(p, a, &s, ts, &set)) {
+    if (!says_how_much(a, &s)) {
         skip(p);
         return;
     }
@@ -181,12 +194,10 @@ void perf_parse_sample(struct perf_import *p, const struct perf_attr *a, const s
         .callsite = callsite,
         .unwind_error = unwind_error,
         .session = p->first_session + (uint32_t)(a - p->file.attrs.p),
-        .counter_set = set,
+        .counter_set = COL_NULL,
     };
-    uint32_t row = sample_insert_at(p->m->profiling, &sample, execution_of(p, &s.where, mode));
-    if (row == UINT32_MAX)
-        p->im->failed = true;
-    else if (s.callchain.len)
+    uint32_t row = add_sample(p, a, &s, &sample, execution_of(p, &s.where, mode));
+    if (s.callchain.len && row != UINT32_MAX)
         perf_defer(p, &s, mode, row);
     if (s.has_cgroup)
         note_cgroup(p, &s, sample.upid);

@@ -28,6 +28,7 @@ struct perf_tracepoints {
         bool in_packets; /* a function's name or another time is told by packets only */
         bool described;  /* generic: its descriptor was told */
         bool call;       /* sys_enter: the number, then the args */
+        bool no_counter; /* its handler adds to no counter */
     } * kinds;           /* [DAT_EVENT_IDS] */
     uint8_t *made;       /* an event as a program writes it */
     size_t made_cap;
@@ -55,6 +56,17 @@ static bool is_call(const struct event_program *program)
     return program->proto_id == FTRACE_EVENT_SYS_ENTER && !program->constant_len && program->n_steps == 2 &&
            s[0].code <= STEP_S64 && s[0].tag_len == 1 && s[0].tag[0] >> 3 == FTRACE_SYS_ENTER_ID &&
            s[1].code >= STEP_ARRAY_U64 && s[1].tag_len == 1 && s[1].tag[0] >> 3 == FTRACE_SYS_ENTER_ARGS;
+}
+
+/* Frequent events of which it is known that they make no rows of counters: samples before them may still wait. */
+static bool makes_no_counter(const struct event_program *program)
+{
+    static const uint16_t ids[] = {FTRACE_EVENT_SCHED_SWITCH,     FTRACE_EVENT_SCHED_WAKING, FTRACE_EVENT_SCHED_WAKEUP,
+                                   FTRACE_EVENT_SCHED_WAKEUP_NEW, FTRACE_EVENT_SYS_ENTER,    FTRACE_EVENT_SYS_EXIT};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        if (ids[i] == program->proto_id)
+            return true;
+    return false;
 }
 
 static void choose_turn(const struct perf_tracepoints *t, struct perf_attr *a)
@@ -94,6 +106,7 @@ int perf_tracepoints_open(struct perf_import *p)
         const struct event_program *program = t->events->programs[id];
         t->kinds[id].in_packets = program && needs_packets(program);
         t->kinds[id].call = program && is_call(program);
+        t->kinds[id].no_counter = program && makes_no_counter(program);
     }
     for (size_t i = 0; i < p->file.attrs.n; i++)
         choose_turn(t, &p->file.attrs.p[i]);
@@ -173,6 +186,8 @@ void perf_tracepoints_parse(struct perf_import *p, const struct perf_attr *a, co
         stats_add_idx(&p->im->st->stats, p->m->id, STAT_perf_record_skipped, PERF_RECORD_SAMPLE, 1);
         return;
     }
+    if (!t->kinds[program->kernel_id].no_counter)
+        perf_samples_flush(p);
     uint32_t call_args = 0;
     if (t->kinds[program->kernel_id].call) {
         for (call_args = 1; t->made[call_args] & 0x80; call_args++)
