@@ -1,6 +1,7 @@
 """What perf.data may hold, rule by rule, on made files of a few records."""
 import csv
 import io
+import resource
 import struct
 
 import harness
@@ -137,6 +138,35 @@ class PerfRules(harness.Case):
                           ["30", "7", none, none, none]])
         self.assertEqual(self.rows(path, "SELECT p.pid, q.pid AS parent, p.start_ts, p.end_ts FROM process p JOIN process q ON p.parent_upid = q.upid"),
                          [["20", "7", "1010", "1020"]])
+
+    def test_records_without_trailers(self):
+        """Forks and exits have their time in themselves, too."""
+        own = lambda kind, ts: record(kind, 0, struct.pack("<IIIIQ", 7, 7, 9, 7, ts))
+        path = self.made([(attr(USUAL, flags=0), [])], [take(900), own(7, 1000), take(1500), own(4, 1600), take(2000)])
+        self.assertEqual(self.rows(path, "SELECT start_ts, end_ts FROM thread WHERE tid = 9"), [["1000", "1600"]])
+
+    def test_events_that_a_file_tells_twice(self):
+        """Records of events belong to streams: a file has them in its header."""
+        path = self.made(EVENT, [take(2000), record(64, 0, attr(USUAL) + u64(5)), take(2001)])
+        self.assertEqual(self.rows(path, "SELECT ts, perf_session_id FROM perf_sample ORDER BY ts"), [["2000", "0"], ["2001", "0"]])
+        self.assertEqual(self.rows(path, "SELECT count(*) FROM perf_session"), [["1"]])
+
+    def test_deep_stacks(self):
+        """As many frames as a record holds: the kernel can be told to take more than its usual 127."""
+        deep = range(0x1000, 0x1000 + 8000)
+        path = self.made([(attr(USUAL | CALLCHAIN), [])], [record(9, USER, u64(deep[0]) + struct.pack("<IIQIIQQ", 7, 8, 2000, 1, 0, 5, len(deep)) + u64(*deep))])
+        self.assertEqual(self.rows(path, "SELECT count(*) AS n, max(depth) AS d FROM stack_profile_callsite"), [["8000", "7999"]])
+
+    def test_many_build_ids_and_files(self):
+        """Build ids are found, not searched for: 40,000 mappings beside as many ids took 4 s, and take 0.02 s."""
+        n = 40000
+        ids = b"".join(record(67, USER, struct.pack("<i", -1) + struct.pack("<I", i).ljust(24, b"\0") + padded(b"/a%06d" % i)) for i in range(n))
+        path = self.made(EVENT, [mapped(1000 + i, 0x1000 * i, 0x1000, 0, b"/a%06d" % (n - 1 - 2 * i)) for i in range(n // 2)] +
+                         [mapped(n + i, 0x1000 * i, 0x1000, 0, b"/b%06d" % i) for i in range(n)] + [take(10**6)], features={2: ids})
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        self.assertEqual(self.rows(path, "SELECT count(*) AS n, min(build_id) AS least FROM stack_profile_mapping WHERE name GLOB '/a*'"),
+                         [[str(n // 2), struct.pack("<I", 1).ljust(20, b"\0").hex()]])
+        self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before, 2)
 
     def test_all_parts_of_a_sample(self):
         """In their order: the control group, which stands behind most of them, is the right one."""

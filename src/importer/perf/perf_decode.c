@@ -120,12 +120,31 @@ bool perf_sample_read_more(const struct perf_file *f, const struct perf_attr *a,
     return !c.bad;
 }
 
+/* The time that stands in a record's body, 0 when none does. */
+static uint64_t own_time(const struct perf_file *f, const struct perf_record *r)
+{
+    static const struct {
+        uint8_t type, at;
+    } times[] = {
+        {PERF_RECORD_EXIT, 16}, {PERF_RECORD_FORK, 16}, {PERF_RECORD_THROTTLE, 0}, {PERF_RECORD_UNTHROTTLE, 0}};
+    struct dat_cursor c = perf_body(f, r);
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        if (times[i].type == r->type) {
+            (void)dat_bytes(&c, times[i].at);
+            uint64_t time = dat_u64(&c);
+            return c.bad ? 0 : time;
+        }
+    return 0;
+}
+
 void perf_trailer_read(const struct perf_file *f, const struct perf_attr *a, const struct perf_record *r,
                        struct perf_where *w)
 {
     const struct perf_layout *l = &a->layout;
     const uint8_t *end = r->bytes.p + r->bytes.len;
     *w = (struct perf_where){0};
+    if (!l->trailer.time)
+        w->time = own_time(f, r);
     if (!l->trailer.size || r->type > PERF_RECORD_LAST_KERNEL || l->trailer.size > r->bytes.len - HEADER)
         return;
     if ((w->has_tid = l->trailer.tid)) {

@@ -1,12 +1,33 @@
 /* What the features of a perf.data say. */
 #include "importer/perf/perf_file.h"
 
+#include "base/hash.h"
+
 /* A text with its length in front, padded with NULs. */
 struct slice perf_text(struct dat_cursor *c)
 {
     struct slice s = dat_bytes(c, dat_u32(c));
     const uint8_t *nul = s.len ? memchr(s.p, 0, s.len) : NULL;
     return nul ? slice_of(s.p, (size_t)(nul - s.p)) : s;
+}
+
+static uint64_t build_id_key(uint32_t pid, struct slice name)
+{
+    return hash_combine(hash_bytes(name.p, name.len), pid);
+}
+
+static struct slice build_id_of(const struct perf_file *f, uint32_t pid, struct slice name)
+{
+    const uint64_t *at = u64map_get(&f->build_id_of, build_id_key(pid, name));
+    const struct perf_build_id *b = at ? &f->build_ids.p[*at] : NULL;
+    return b && (uint32_t)b->pid == pid && slice_eq(b->name, name) ? b->id : slice_of(NULL, 0);
+}
+
+struct slice perf_find_build_id(const struct perf_file *f, uint32_t pid, struct slice name)
+{
+    enum { ANY = -1 };
+    struct slice own = build_id_of(f, pid, name);
+    return own.len ? own : build_id_of(f, (uint32_t)ANY, name);
 }
 
 /* Entries {record header, pid, 20 bytes of id, its length, name}. */
@@ -25,8 +46,12 @@ static int read_build_ids(struct perf_file *f, struct slice bytes)
         if ((misc & HAS_SIZE) && id_size <= ID_BYTES)
             b.id.len = id_size;
         b.name = slice_of(bytes.p + FIXED, strnlen((const char *)bytes.p + FIXED, size - FIXED));
-        if (!vec_push(&f->build_ids, b))
+        bool added;
+        uint64_t *at = b.id.len ? u64map_put(&f->build_id_of, build_id_key((uint32_t)b.pid, b.name), &added) : NULL;
+        if (b.id.len && (!at || !vec_push(&f->build_ids, b)))
             return -MRD_ENOMEM;
+        if (at && added)
+            *at = f->build_ids.n - 1;
         bytes = slice_of(bytes.p + size, bytes.len - size);
     }
     return 0;

@@ -150,6 +150,7 @@ void perf_file_close(struct perf_file *f)
     vec_free(&f->attrs);
     u64map_free(&f->ids);
     vec_free(&f->build_ids);
+    u64map_free(&f->build_id_of);
     vec_free(&f->plain);
     vec_free(&f->plain_ends);
     inflater_close(f->inflater);

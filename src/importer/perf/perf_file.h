@@ -149,6 +149,7 @@ struct perf_file {
     struct slice tracing_data; /* formats of tracepoints; empty: none */
     VEC(struct perf_build_id)
     build_ids;
+    struct u64map build_id_of; /* hash of pid and name -> the first of `build_ids` with them */
 
     /* Reading on. */
     struct dat_cursor at;
@@ -238,6 +239,9 @@ static inline bool perf_flag(const struct perf_attr *a, unsigned bit)
 
 /* A text of a feature: HOSTNAME, OSRELEASE … Empty when it is not there. */
 struct slice perf_feature_text(const struct perf_file *f, enum perf_feature feature);
+
+/* The build id of a file that a process has mapped; empty when nothing says it. */
+struct slice perf_find_build_id(const struct perf_file *f, uint32_t pid, struct slice name);
 
 /* For perf_head.c and perf_features.c. */
 int perf_add_attr(struct perf_file *f, struct slice attr, struct slice ids);

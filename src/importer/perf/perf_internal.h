@@ -185,7 +185,7 @@ static inline bool perf_sample_read(const struct perf_file *f, const struct perf
 {
     return f->big ? perf_sample_read_as(f, a, r, s, true) : perf_sample_read_as(f, a, r, s, false);
 }
-/* The trailer of another record; nothing where the attr has none. */
+/* The trailer of another record; where the attr has none, the time that the record itself holds, if it does. */
 void perf_trailer_read(const struct perf_file *f, const struct perf_attr *a, const struct perf_record *r,
                        struct perf_where *w);
 /* The time of a sample. False when it has none. */

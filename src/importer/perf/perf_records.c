@@ -73,6 +73,8 @@ static int take_in(struct perf_file *f, struct slice *rest, const struct perf_re
     struct dat_cursor c = perf_body(f, r), peek = c;
     switch (r->type) {
     case PERF_RECORD_HEADER_ATTR: {
+        if (!f->stream) /* the events of a file stand in its header */
+            return 0;
         (void)dat_u32(&peek);
         uint32_t size = dat_u32(&peek);
         struct slice attr = dat_bytes(&c, size), ids = slice_of(c.p, (size_t)(c.end - c.p));

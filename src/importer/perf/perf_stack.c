@@ -122,7 +122,7 @@ static inline uint32_t take_frame(struct perf_import *p, const struct wanted_fra
     return row;
 }
 
-enum { MAX_FRAMES = 1024 };
+enum { MAX_FRAMES = UINT16_MAX / 8 /* as many as a record can hold */ };
 
 struct chain {
     size_t n;

@@ -68,19 +68,8 @@ static void exit_record(struct perf_import *p, const struct perf_attr *a, const 
 /* The build id of a mapped file: its own, or of feature BUILD_ID. */
 static strid build_id(struct perf_import *p, uint32_t pid, struct slice name, struct slice own)
 {
-    const struct perf_build_id *found = NULL;
-    for (size_t i = 0; i < p->file.build_ids.n && !own.len; i++) {
-        const struct perf_build_id *b = &p->file.build_ids.p[i];
-        if (!slice_eq(b->name, name))
-            continue;
-        if ((uint32_t)b->pid == pid)
-            own = b->id;
-        else if (b->pid == -1 && !found)
-            found = b;
-    }
-    if (!own.len && found)
-        own = found->id;
-    return own.len ? build_id_text(p->m, own) : 0;
+    struct slice id = own.len ? own : perf_find_build_id(&p->file, pid, name);
+    return id.len ? build_id_text(p->m, id) : 0;
 }
 
 /* Which file a MMAP2 maps: its build id, or device and inode. */
