@@ -126,6 +126,45 @@ damaged:
     return false;
 }
 
+/* The next two: the value of the next field, when that has this number (1 to 15) and wire type; else false, and nothing
+ * is read. For messages whose fields nearly always come in one order: who wants another reads them by pb_next() from
+ * the beginning. */
+static inline bool pb_take_varint(struct pb_cursor *c, uint32_t id, uint64_t *value)
+{
+    const uint8_t *p = c->p;
+    uint32_t tag = id << 3 | PB_VARINT;
+    if (c->end - p >= 8) {
+        uint64_t word, last;
+        memcpy(&word, p, 8);
+        if ((uint8_t)word != tag)
+            return false;
+        word >>= 8;
+        last = ~word & 0x80808080;
+        if (__builtin_expect(last != 0, 1)) { /* of up to 4 bytes, whose number is not guessed */
+            unsigned bits = (unsigned)__builtin_ctzll(last) + 1;
+            word &= (1ull << bits) - 1;
+            *value = (word & 0x7f) | (word >> 1 & 0x7f << 7) | (word >> 2 & 0x7f << 14) | (word >> 3 & 0x7f << 21);
+            c->p = p + 1 + bits / 8;
+            return true;
+        }
+    }
+    if (p == c->end || *p++ != tag || !pb_varint(&p, c->end, value))
+        return false;
+    c->p = p;
+    return true;
+}
+
+static inline bool pb_take_bytes(struct pb_cursor *c, uint32_t id, struct slice *bytes)
+{
+    const uint8_t *p = c->p;
+    uint64_t len;
+    if (p == c->end || *p++ != (id << 3 | PB_BYTES) || !pb_varint(&p, c->end, &len) || len > (uint64_t)(c->end - p))
+        return false;
+    *bytes = slice_of(p, (size_t)len);
+    c->p = p + len;
+    return true;
+}
+
 static inline struct slice pb_bytes(const struct pb_field *f)
 {
     return f->wire == PB_BYTES ? slice_of(f->p, (size_t)f->u) : slice_of(NULL, 0);

@@ -261,6 +261,57 @@ START_TEST(the_letters_of_a_state)
 }
 END_TEST
 
+/* One number of each length that a varint may have, and what lies at both ends of the short ones. */
+static const int32_t numbers[] = {0, 1, 127, 128, 16383, 16384, 2097151, 2097152, 268435455, 268435456, INT32_MAX, -1};
+enum { NUMBERS = sizeof numbers / sizeof *numbers };
+
+/* Field k of a switch to this thread; fields 2 and 4 are of the one before. */
+static void put_switch_field(struct pb_writer *p, unsigned k, int32_t prev_pid, int32_t next_pid, int32_t prio)
+{
+    if (k == 1 || k == 5)
+        pb_put_str(p, k, k == 1 ? "before" : "a name of 16 b.");
+    else
+        pb_put_i64(p, k, k == 2 ? prev_pid : k == 4 ? 2 : k == 6 ? next_pid : k == 7 ? prio : 120);
+}
+
+/* Fields of events are read whatever their order is, beside some that are not known: the usual order is only faster. */
+START_TEST(switches_and_wakings_are_read_in_any_order)
+{
+    int32_t prio = numbers[_i];
+    trace_bundle(&t, 0);
+    for (int at = 0; at < NUMBERS; at++) {
+        struct pb_writer p = {0};
+        int32_t next = numbers[at], prev = at ? numbers[at - 1] : 77;
+        for (unsigned i = 0; i < 7; i++) /* forwards, backwards, from the middle on */
+            put_switch_field(&p, at % 3 == 0 ? i + 1 : at % 3 == 1 ? 7 - i : (i + 3) % 7 + 1, prev, next, prio);
+        if (at % 4 == 3)
+            pb_put_varint(&p, 15, 1);
+        trace_event(&t, 100 + (uint64_t)at, (uint32_t)prev, FTRACE_EVENT_SCHED_SWITCH, &p);
+        pb_put_str(&p, 1, "a name of 16 b.");
+        pb_put_i64(&p, 2, prev);
+        if (at % 3 < 2)
+            pb_put_i64(&p, 3, prio);
+        if (at % 2)
+            pb_put_varint(&p, 4, 1);
+        pb_put_i64(&p, 5, 0);
+        trace_event(&t, 100 + (uint64_t)at, (uint32_t)next, FTRACE_EVENT_SCHED_WAKING, &p);
+        pb_writer_free(&p);
+    }
+    trace_bundle_end(&t);
+    trace_import(&t);
+    ck_assert_uint_eq(t.st.t[T_sched_slice].n_rows, NUMBERS);
+    for (int at = 0; at < NUMBERS; at++) {
+        uint32_t utid = (uint32_t)CELL(&t, sched_slice, utid, at);
+        ck_assert_int_eq(CELL(&t, thread, tid, utid), numbers[at]);
+        ck_assert_int_eq(CELL(&t, sched_slice, priority, at), prio);
+        ck_assert_int_eq(CELL(&t, sched_slice, dur, at), at + 1 < NUMBERS ? 1 : -1);
+    }
+    ck_assert_int_eq(TRACE_STAT(&t, mismatched_sched_switch_tids), 0);
+    ck_assert_uint_eq(t.st.t[T_ftrace_event].n_rows, 2 * NUMBERS);
+    ck_assert_uint_eq(t.st.t[T_thread].n_rows, NUMBERS + 1); /* the one of 77, and no other */
+}
+END_TEST
+
 START_TEST(wakeups_of_what_does_not_sleep_are_spurious)
 {
     trace_bundle(&t, 0);
@@ -458,6 +509,7 @@ Suite *ftrace_handlers_suite(void)
     tcase_add_test(c, a_marker_ends_the_write_that_carries_it);
     tcase_add_test(c, processes_end_by_their_exit);
     tcase_add_test(c, new_tasks_are_threads_or_processes);
+    tcase_add_loop_test(c, switches_and_wakings_are_read_in_any_order, 0, NUMBERS);
     tcase_add_loop_test(c, the_letters_of_a_state, 0, sizeof raw_states / sizeof *raw_states);
     tcase_add_test(c, wakeups_of_what_does_not_sleep_are_spurious);
     tcase_add_loop_test(c, a_gpu_batch_is_placed_where_it_ran, 0, 2);

@@ -20,55 +20,98 @@ static inline strid comm_of(const struct ftrace_event *e, struct slice comm)
     return c->id;
 }
 
-/* One loop over the fields, without the detour of fields_read(): most of all events are these. */
-void ftrace_sched_switch(const struct ftrace_event *e, struct ftrace_cpu *c)
+struct switch_fields {
+    struct slice prev_comm, next_comm;
+    uint64_t prev_pid, prev_prio, prev_state, next_pid, next_prio;
+};
+
+/* As recorders write a switch: every field, in the order of the numbers. */
+static inline bool switch_in_order(struct slice payload, struct switch_fields *s)
 {
-    struct pb_cursor cursor = pb_cursor(e->payload);
+    struct pb_cursor c = pb_cursor(payload);
+    return pb_take_bytes(&c, FTRACE_SCHED_SWITCH_PREV_COMM, &s->prev_comm) &&
+           pb_take_varint(&c, FTRACE_SCHED_SWITCH_PREV_PID, &s->prev_pid) &&
+           pb_take_varint(&c, FTRACE_SCHED_SWITCH_PREV_PRIO, &s->prev_prio) &&
+           pb_take_varint(&c, FTRACE_SCHED_SWITCH_PREV_STATE, &s->prev_state) &&
+           pb_take_bytes(&c, FTRACE_SCHED_SWITCH_NEXT_COMM, &s->next_comm) &&
+           pb_take_varint(&c, FTRACE_SCHED_SWITCH_NEXT_PID, &s->next_pid) &&
+           pb_take_varint(&c, FTRACE_SCHED_SWITCH_NEXT_PRIO, &s->next_prio) && c.p == c.end;
+}
+
+static __attribute__((noinline)) void switch_in_disorder(struct slice payload, struct switch_fields *s)
+{
+    struct pb_cursor cursor = pb_cursor(payload);
     struct pb_field f;
-    struct slice prev_comm = slice_of("", 0), next_comm = slice_of("", 0);
-    int32_t prev_pid = 0, next_pid = 0, next_prio = 0;
-    int64_t prev_state = 0;
+    *s = (struct switch_fields){.prev_comm = slice_of("", 0), .next_comm = slice_of("", 0)};
     while (pb_next(&cursor, &f)) {
         switch (f.id) {
         case FTRACE_SCHED_SWITCH_PREV_COMM:
-            prev_comm = pb_bytes(&f);
+            s->prev_comm = pb_bytes(&f);
             break;
         case FTRACE_SCHED_SWITCH_PREV_PID:
-            prev_pid = pb_i32(&f);
+            s->prev_pid = pb_u64(&f);
             break;
         case FTRACE_SCHED_SWITCH_PREV_STATE:
-            prev_state = pb_i64(&f);
+            s->prev_state = pb_u64(&f);
             break;
         case FTRACE_SCHED_SWITCH_NEXT_COMM:
-            next_comm = pb_bytes(&f);
+            s->next_comm = pb_bytes(&f);
             break;
         case FTRACE_SCHED_SWITCH_NEXT_PID:
-            next_pid = pb_i32(&f);
+            s->next_pid = pb_u64(&f);
             break;
         case FTRACE_SCHED_SWITCH_NEXT_PRIO:
-            next_prio = pb_i32(&f);
+            s->next_prio = pb_u64(&f);
             break;
         }
     }
-    uint32_t prev = sched_tracker_switch(e->m->sched, e->cpu, e->ts, prev_pid, comm_of(e, prev_comm), prev_state,
-                                         next_pid, comm_of(e, next_comm), next_prio);
+}
+
+void ftrace_sched_switch(const struct ftrace_event *e, struct ftrace_cpu *c)
+{
+    struct switch_fields s;
+    if (!switch_in_order(e->payload, &s))
+        switch_in_disorder(e->payload, &s);
+    uint32_t prev =
+        sched_tracker_switch(e->m->sched, e->cpu, e->ts, (int32_t)s.prev_pid, comm_of(e, s.prev_comm),
+                             (int64_t)s.prev_state, (int32_t)s.next_pid, comm_of(e, s.next_comm), (int32_t)s.next_prio);
     if (!e->m->im->opt.no_ftrace_raw)
         ftrace_add_row(e, c, prev, 0);
 }
 
-static void sched_waking(const struct ftrace_event *e)
+/* The same for a waking; younger kernels have no field "success". */
+static inline bool waking_in_order(struct slice payload, struct slice *comm, uint64_t *pid)
 {
-    struct pb_cursor cursor = pb_cursor(e->payload);
+    struct pb_cursor c = pb_cursor(payload);
+    uint64_t other;
+    if (!pb_take_bytes(&c, FTRACE_SCHED_WAKING_COMM, comm) || !pb_take_varint(&c, FTRACE_SCHED_WAKING_PID, pid) ||
+        !pb_take_varint(&c, FTRACE_SCHED_WAKING_PRIO, &other))
+        return false;
+    pb_take_varint(&c, FTRACE_SCHED_WAKING_SUCCESS, &other);
+    return pb_take_varint(&c, FTRACE_SCHED_WAKING_TARGET_CPU, &other) && c.p == c.end;
+}
+
+static __attribute__((noinline)) void waking_in_disorder(struct slice payload, struct slice *comm, uint64_t *pid)
+{
+    struct pb_cursor cursor = pb_cursor(payload);
     struct pb_field f;
-    struct slice comm = slice_of("", 0);
-    int32_t pid = 0;
+    *comm = slice_of("", 0);
+    *pid = 0;
     while (pb_next(&cursor, &f)) {
         if (f.id == FTRACE_SCHED_WAKING_COMM)
-            comm = pb_bytes(&f);
+            *comm = pb_bytes(&f);
         else if (f.id == FTRACE_SCHED_WAKING_PID)
-            pid = pb_i32(&f);
+            *pid = pb_u64(&f);
     }
-    uint32_t wakee = process_tracker_named_thread(e->m->processes, pid, comm_of(e, comm));
+}
+
+static void sched_waking(const struct ftrace_event *e)
+{
+    struct slice comm;
+    uint64_t pid;
+    if (!waking_in_order(e->payload, &comm, &pid))
+        waking_in_disorder(e->payload, &comm, &pid);
+    uint32_t wakee = process_tracker_named_thread(e->m->processes, (int32_t)pid, comm_of(e, comm));
     sched_tracker_waking(e->m->sched, e->ts, wakee, event_utid(e), SCHED_FLAGS_UNKNOWN);
 }
 
