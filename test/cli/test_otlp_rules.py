@@ -75,6 +75,12 @@ class OtlpRules(harness.Case):
                 if len(got) == 1 and at > first and not (form == "lines" and data[first:at].strip() == b""):
                     self.assertEqual(got[0][1], "1", (form, at))
 
+    def test_spans_that_are_cut(self):
+        """None is half there, also where it is cut between two of its fields."""
+        data = forms([(RESOURCE, [Span(A), Span(B, 3000, 4000)])])["bare"]
+        for at in range(data.rindex(B) - 1, len(data)):
+            self.assertEqual(self.rows(data[:at], "SELECT span_id, dur FROM otel_span"), [[A.hex(), "1000"]], at)
+
     def test_messages_that_are_damaged(self):
         """Those before and behind are there."""
         lines = [json.dumps(json_message(RESOURCE, [Span(i)])) for i in (A, B, C)]

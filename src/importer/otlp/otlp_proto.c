@@ -207,8 +207,8 @@ static bool read_scope_spans(struct otlp_reading *r, struct slice message, bool 
         return false;
     while (!r->o->im->failed && next_of_cut(&c, &f, &cut)) {
         bool whole = !cut || c.p < c.end;
-        if (f.id == OTLP_SCOPE_SPANS_SPANS) {
-            if (!read_span(r, pb_bytes(&f)) && whole)
+        if (f.id == OTLP_SCOPE_SPANS_SPANS) { /* of one that is cut nobody knows what else it said */
+            if (whole && !read_span(r, pb_bytes(&f)))
                 otlp_count(r, STAT_otlp_spans_skipped, 1);
         } else if (f.id == OTLP_SCOPE_SPANS_SCOPE) {
             struct otlp_scope *scope = &r->o->scopes.p[r->scope];
