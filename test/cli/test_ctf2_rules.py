@@ -135,6 +135,59 @@ class Ctf2Rules(harness.Case):
         self.assertEqual(self.args(whole, b"\2\1\x44\0\x08\x09"), {"n": "2", "a[0].k": "1", "a[0].m": "68", "a[1].k": "0", "in.b[0]": "8", "in.b[1]": "9"})
         self.assertEqual(self.args(struct_of(("n", BYTE), ("in", struct_of(("a", list_of(BYTE, at(None, "n")))))), b"\1\5"), {"n": "1", "in.a[0]": "5"})
 
+    def test_bits_that_are_no_bytes(self):
+        flags = {"type": "fixed-length-bit-map", "length": 12, "byte-order": "big-endian", "flags": {"a": [[0, 0]], "b": [[4, 11]], "none": [[63, 70]]}}
+        self.assertEqual(self.args(struct_of(("x", flags), ("y", number(4, "big-endian"))), bytes([0x80, 0x17])), {"x": "0x801", "x.flags": "a,b", "y": "7"})
+        three = {"type": "static-length-array", "length": 3, "element-field-class": number(3)}
+        self.assertEqual(self.args(struct_of(("a", three), ("z", number(7))), bytes([0b10001001, 0b11])), {"a[0]": "1", "a[1]": "1", "a[2]": "6", "z": "1"})
+        bit = {"type": "fixed-length-boolean", "length": 1, "byte-order": "little-endian"}
+        self.assertEqual(self.args(struct_of(("x", bit), ("y", {**bit, "length": 7})), b"\1"), {"x": "1", "y": "0"})
+
+    def test_scopes_of_lengths_and_options(self):
+        """Of the contexts, of what an option holds; options are chosen by numbers below zero, too."""
+        list_at = lambda *path, **more: struct_of(("l", list_of(BYTE, at(*path, **more))))
+        context = {"specific-context-field-class": struct_of(("n", BYTE))}
+        self.assertEqual(self.args(list_at("n", origin="event-record-specific-context"), b"\2\7\x08", event=context), {"l[0]": "7", "l[1]": "8"})
+        common = b'"event-record-common-context-field-class": ' + json.dumps(struct_of(("n", BYTE))).encode() + b', "event-record-header-field-class"'
+        text = metadata(list_at("n", origin="event-record-common-context")).replace(b'"event-record-header-field-class"', common)
+        self.assertEqual(self.rows(text, event(5, b"\1\x09"), "SELECT key, display_value FROM args JOIN ftrace_event USING (arg_set_id)"), [["l[0]", "9"]])
+        for origin, text in (("packet-context", metadata(list_at("n", origin="packet-context"), context=struct_of(("n", BYTE)))),
+                             ("event-record-header", metadata(list_at("id", origin="event-record-header")))):
+            self.assertEqual(self.told(text, (b"\1" if origin == "packet-context" else b"") + event(5, b"\x2a")), {"ctf_events_without_args": 1}, origin)
+        choose = lambda *options: {"type": "variant", "selector-field-location": at("i"), "options": [
+            {"name": n, "field-class": c, "selector-field-ranges": [r]} for n, c, r in options]}
+        minus = struct_of(("i", number(8, signed=True)), ("v", choose(("m", BYTE, [-5, -1]), ("p", number(16), [0, 9]))))
+        self.assertEqual(self.args(minus, b"\xfe\x07"), {"i": "-2", "v": "7"})
+        inside = struct_of(("i", BYTE), ("v", choose(("m", struct_of(("n", BYTE)), [1, 1]), ("q", BYTE, [2, 2]))), ("l", list_of(BYTE, at("v", "n"))))
+        self.assertEqual(self.args(inside, b"\1\2\7\x08"), {"i": "1", "v.n": "2", "l[0]": "7", "l[1]": "8"})
+        blob = struct_of(("n", BYTE), ("d", {"type": "dynamic-length-blob", "length-field-location": at("n")}), ("z", BYTE))
+        self.assertEqual(self.args(blob, b"\2\xaa\xbb\5"), {"n": "2", "d": "aabb", "z": "5"})
+
+    def test_alignment_in_structures(self):
+        """From the begin of the packet: the event's header has 9 bytes. What is optional aligns itself alone, when it is there."""
+        aligned = {**struct_of(("b", BYTE)), "minimum-alignment": 32}
+        self.assertEqual(self.args(struct_of(("a", BYTE), ("s", aligned), ("c", BYTE)), b"...\1...\2\3"), {"a": "1", "s.b": "2", "c": "3"})
+        wide = number(32, alignment=32)
+        maybe = {"type": "optional", "field-class": wide, "selector-field-location": at("a"), "selector-field-ranges": [[2, 2]]}
+        self.assertEqual(self.args(struct_of(("a", BYTE), ("o", maybe), ("c", BYTE)), b"\1\3"), {"a": "1", "c": "3"})
+        self.assertEqual(self.args(struct_of(("a", BYTE), ("o", maybe), ("c", BYTE)), b"\2..\5\0\0\0\3"), {"a": "2", "o": "5", "c": "3"})
+        choice = {"type": "variant", "selector-field-location": at("a"), "options": [{"name": "w", "field-class": wide, "selector-field-ranges": [[1, 1]]},
+                                                                                     {"name": "n", "field-class": BYTE, "selector-field-ranges": [[2, 2]]}]}
+        self.assertEqual(self.args(struct_of(("a", BYTE), ("v", choice)), b"\1..\5\0\0\0"), {"a": "1", "v": "5"})
+        self.assertEqual(self.args(struct_of(("a", BYTE), ("v", choice)), b"\2\6"), {"a": "2", "v": "6"})
+
+    def test_headers_that_say_little_or_twice(self):
+        """Of several ids and times the last ones count; without any the numbers are 0, and the time is the packet's."""
+        twice = metadata(header=struct_of(("id", ID), ("again", ID), ("short", role(16, "default-clock-timestamp")), ("ts", STAMP)))
+        self.assertEqual(self.rows(twice, struct.pack("<BBHQ", 9, 1, 500, 700) + b"\1", TIMES), [[str(1000 * SECOND + 700)]])
+        fragments = [{"type": "preamble", "version": 2}, CLOCK, {"type": "data-stream-class", "default-clock-class-id": "c", "packet-context-field-class": struct_of(("b", STAMP))},
+                     {"type": "event-record-class", "name": "only", "payload-field-class": PAYLOAD}]
+        text = b"".join(b"\x1e" + json.dumps(f).encode() for f in fragments)
+        self.assertEqual(self.rows(text, struct.pack("<Q", 77) + b"\1\2", "SELECT ts, name FROM ftrace_event"), [[str(1000 * SECOND + 77), "only"]] * 2)
+        for offset, want in (({"seconds": -5, "cycles": 3}, -5000 + 3), ({"seconds": 1}, 1000), ({}, 0)):
+            clock = {**CLOCK, "frequency": 1000, "offset-from-origin": offset, "precision": 7, "accuracy": 9}
+            self.assertEqual(self.rows(metadata(clock=clock), event(9000), TIMES), [[str((9000 + want) * 10**6)]])
+
     def test_alignment_of_what_is_empty(self):
         nothing = {"type": "static-length-array", "length": 0, "element-field-class": BYTE, "minimum-alignment": 64}
         self.assertEqual(self.args(struct_of(("a", BYTE), ("e", nothing), ("b", BYTE)), bytes(7) + b"\1" + bytes(7) + b"\2"), {"a": "1", "b": "2"})

@@ -2,36 +2,39 @@
 import csv
 import io
 import resource
-import struct
 
 import harness
+import perf_writer
 from perf_writer import (ADDR, AUX, BRANCH_STACK, CALLCHAIN, CGROUP, CODE_PAGE_SIZE, CPU, DATA_PAGE_SIZE, DATA_SRC, FREQ, ID, IDENTIFIER, IP, KERNEL,
                          KERNEL_MARK, PERIOD, PHYS_ADDR, RAW, READ, REGS_INTR, REGS_USER, SAMPLE_ID_ALL, STACK_USER, STREAM_ID, TID, TIME, TRANSACTION,
-                         USER, USER_MARK, WEIGHT_STRUCT, attr, padded, record, text_feature, trailer, u64, write_events)
+                         USER, USER_MARK, WEIGHT_STRUCT, attr, magic, pack, padded, record, text_feature, trailer, u64, write_events)
 
 USUAL = IP | TID | TIME | CPU | PERIOD
-EVENT = [(attr(USUAL), [])]
 DUMMIES = ("perf_dummy_mapping_used", "[NULL]")  # frames of samples in no mapping
 TIMES = "SELECT ts FROM perf_sample ORDER BY ts"
 
 
 def take(ts, ip=0x40, cpu=1, period=500, misc=USER):
-    return record(9, misc, u64(ip) + struct.pack("<IIQIIQ", 7, 8, ts, cpu, 0, period))
+    return record(9, misc, u64(ip) + pack("<IIQIIQ", 7, 8, ts, cpu, 0, period))
 
 
 def mapped(ts, start, size, offset, name, pid=7, misc=USER):
-    return record(1, misc, struct.pack("<IIQQQ", pid, 8, start, size, offset) + padded(name) + trailer(ts))
+    return record(1, misc, pack("<IIQQQ", pid, 8, start, size, offset) + padded(name) + trailer(ts))
 
 
 def task(kind, ts, pid, ppid, tid, ptid):
-    return record(kind, 0, struct.pack("<IIIIQ", pid, ppid, tid, ptid, ts) + trailer(ts, pid=ppid, tid=ptid))
+    return record(kind, 0, pack("<IIIIQ", pid, ppid, tid, ptid, ts) + trailer(ts, pid=ppid, tid=ptid))
 
 
 def named(ts, pid, tid, name):
-    return record(3, 0, struct.pack("<II", pid, tid) + padded(name) + trailer(ts, pid=pid, tid=tid))
+    return record(3, 0, pack("<II", pid, tid) + padded(name) + trailer(ts, pid=pid, tid=tid))
 
 
 class PerfRules(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.event = [(attr(USUAL), [])]
+
     def made(self, *args, **kw):
         path = self.dir / "made.data"
         write_events(path, *args, **kw)
@@ -52,10 +55,10 @@ class PerfRules(harness.Case):
     def test_several_events(self):
         """The id says of which event a record is, and so what it holds; that of an unknown one says nothing, 0 is the first."""
         short, long = USUAL | IDENTIFIER, USUAL | IDENTIFIER | ADDR | CALLCHAIN
-        of_short = lambda ts, number: record(9, USER, u64(number, 0x40) + struct.pack("<IIQIIQ", 7, 8, ts, 1, 0, 10))
-        of_long = lambda ts, number: record(9, USER, u64(number, 0x50) + struct.pack("<IIQQIIQQ", 7, 8, ts, 0xadd, 1, 0, 20, 0))
-        comm = lambda ts, number, name: record(3, 0, struct.pack("<II", 7, 8) + padded(name) + trailer(ts) + u64(number))
-        words = struct.pack("<I", 2) + b"".join(struct.pack("<I", 8) + w.ljust(8, b"\0") for w in (b"perf", b"record"))
+        of_short = lambda ts, number: record(9, USER, u64(number, 0x40) + pack("<IIQIIQ", 7, 8, ts, 1, 0, 10))
+        of_long = lambda ts, number: record(9, USER, u64(number, 0x50) + pack("<IIQQIIQQ", 7, 8, ts, 0xadd, 1, 0, 20, 0))
+        comm = lambda ts, number, name: record(3, 0, pack("<II", 7, 8) + padded(name) + trailer(ts) + u64(number))
+        words = pack("<I", 2) + b"".join(pack("<I", 8) + w.ljust(8, b"\0") for w in (b"perf", b"record"))
         path = self.made([(attr(short), [11, 12]), (attr(long, kind=0), [21, 22]), (attr(short, kind=0, config=1), [31]), (attr(short, kind=2, config=5), [41]),
                           (attr(short, kind=9, config=5), [51])],
                          [comm(0, 0, b"early"), of_short(2000, 11), of_long(2001, 22), of_short(2002, 99), comm(2003, 21, b"late"), of_short(2004, 12),
@@ -67,16 +70,16 @@ class PerfRules(harness.Case):
         self.assertEqual(self.rows(path, "SELECT name FROM thread WHERE tid = 8"), [["late"]])
 
     def test_ends_that_are_missing(self):
-        path = self.made(EVENT, [take(2000), take(2001), take(2002)[:-5]], died=True)
+        path = self.made(self.event, [take(2000), take(2001), take(2002)[:-5]], died=True)
         self.assertEqual(self.rows(path, TIMES), [["2000"], ["2001"]])
         self.assertEqual([name for name, _ in self.told(path) if "truncated" in name], ["perf_data_truncated"])
-        path = self.made(EVENT, [take(2000), struct.pack("<IHH", 9, 0, 4), take(2001)])  # a record without room for its header
+        path = self.made(self.event, [take(2000), pack("<IHH", 9, 0, 4), take(2001)])  # a record without room for its header
         self.assertEqual(self.rows(path, TIMES), [["2000"]])
         self.assertEqual([name for name, _ in self.told(path) if "truncated" in name], ["perf_data_truncated"])
 
     def test_records_that_are_passed_over(self):
         """Those that nobody knows are counted; what follows need not be aligned."""
-        path = self.made(EVENT, [record(200, 0, b"abc"), take(2000), record(68, 0, b""), record(73, 0, u64(0)), take(2001)])
+        path = self.made(self.event, [record(200, 0, b"abc"), take(2000), record(68, 0, b""), record(73, 0, u64(0)), take(2001)])
         self.assertEqual(self.rows(path, TIMES), [["2000"], ["2001"]])
         self.assertEqual(self.told(path), {("perf_unknown_record_type", "200"): 1, DUMMIES: 2})
 
@@ -94,11 +97,11 @@ class PerfRules(harness.Case):
     def test_mappings(self):
         """A later mapping cuts those before it. A build id is the record's own, that of the process, or that of all. The kernel is
         mapped once, by what it is called; callers are where they go on, less one."""
-        build = lambda pid, number, name: record(67, USER, struct.pack("<i", pid) + number.ljust(24, b"\0") + padded(name))
-        with_id = record(10, USER | 1 << 14, struct.pack("<IIQQQ", 7, 8, 0x9000, 0x1000, 0) + b"\x03\0\0\0\x11\x22\x33".ljust(24, b"\0") +
-                         struct.pack("<II", 5, 2) + padded(b"/c") + trailer(1002))
+        build = lambda pid, number, name: record(67, USER, pack("<i", pid) + number.ljust(24, b"\0") + padded(name))
+        with_id = record(10, USER | 1 << 14, pack("<IIQQQ", 7, 8, 0x9000, 0x1000, 0) + b"\x03\0\0\0\x11\x22\x33".ljust(24, b"\0") +
+                         pack("<II", 5, 2) + padded(b"/c") + trailer(1002))
         kernel, everyone = 0xffffffff81000000, 0xffffffff
-        chain = lambda ts, *ips: record(9, USER, u64(ips[0]) + struct.pack("<IIQIIQQ", 7, 8, ts, 1, 0, 5, len(ips)) + u64(*ips))
+        chain = lambda ts, *ips: record(9, USER, u64(ips[0]) + pack("<IIQIIQQ", 7, 8, ts, 1, 0, 5, len(ips)) + u64(*ips))
         path = self.made([(attr(USUAL | CALLCHAIN), [])],
                          [mapped(1000, 0x1000, 0x3000, 0, b"/a"), mapped(1001, 0x2000, 0x1000, 0x500, b"/b"), with_id,
                           mapped(1003, kernel, 0x1000000, kernel, b"[kernel.kallsyms]_text", everyone, KERNEL),
@@ -119,19 +122,19 @@ class PerfRules(harness.Case):
         """Records without a time say what was there at the start, wherever they stand; of equal times the order is the file's."""
         for records, dummies in (([take(2000, 0x1100), mapped(0, 0x1000, 0x1000, 0, b"/a")], {}), ([mapped(2000, 0x1000, 0x1000, 0, b"/a"), take(2000, 0x1100)], {}),
                                  ([take(2000, 0x1100), mapped(2000, 0x1000, 0x1000, 0, b"/a")], {DUMMIES: 1})):
-            self.assertEqual(self.told(self.made(EVENT, records)), dummies)
+            self.assertEqual(self.told(self.made(self.event, records)), dummies)
 
     def test_losses(self):
         """By the CPU of the trailer; what a filter has dropped is none."""
         at = lambda cpu: trailer(1000, cpu=cpu)
-        path = self.made(EVENT, [record(2, 0, u64(0, 5) + at(1)), record(13, 0, u64(3) + at(1)), record(13, 1 << 15, u64(100) + at(1)),
+        path = self.made(self.event, [record(2, 0, u64(0, 5) + at(1)), record(13, 0, u64(3) + at(1)), record(13, 1 << 15, u64(100) + at(1)),
                                  record(2, 0, u64(0, 7) + at(0)), record(5, 0, u64(1, 2, 3) + at(1)), record(6, 0, u64(1, 2, 3) + at(1)), take(2000)])
         self.assertEqual(self.told(path), {("perf_cpu_lost_records", "1"): 8, ("perf_cpu_lost_records", "0"): 7, ("perf_throttled", "1"): 1, DUMMIES: 1})
 
     def test_threads_and_processes(self):
-        path = self.made(EVENT, [named(0, 7, 7, b"old"), task(7, 0, 7, 7, 8, 7), task(7, 1000, 7, 7, 9, 7), task(7, 1010, 20, 7, 20, 7),
+        path = self.made(self.event, [named(0, 7, 7, b"old"), task(7, 0, 7, 7, 8, 7), task(7, 1000, 7, 7, 9, 7), task(7, 1010, 20, 7, 20, 7),
                                  named(1011, 20, 20, b"kid"), named(1012, 7, 9, b"helper"), task(4, 1020, 20, 20, 20, 20), task(4, 1030, 7, 7, 9, 9),
-                                 record(12, 0, struct.pack("<II", 7, 30) + trailer(1040)), take(2000)])
+                                 record(12, 0, pack("<II", 7, 30) + trailer(1040)), take(2000)])
         none = "[NULL]"
         self.assertEqual(self.rows(path, "SELECT tid, pid, thread.name, thread.start_ts, thread.end_ts FROM thread JOIN process USING (upid) WHERE tid > 0 ORDER BY tid"),
                          [["7", "7", "old", none, none], ["8", "7", none, none, none], ["9", "7", "helper", "1000", "1030"], ["20", "20", "kid", "1010", "1020"],
@@ -141,31 +144,31 @@ class PerfRules(harness.Case):
 
     def test_records_without_trailers(self):
         """Forks and exits have their time in themselves, too."""
-        own = lambda kind, ts: record(kind, 0, struct.pack("<IIIIQ", 7, 7, 9, 7, ts))
+        own = lambda kind, ts: record(kind, 0, pack("<IIIIQ", 7, 7, 9, 7, ts))
         path = self.made([(attr(USUAL, flags=0), [])], [take(900), own(7, 1000), take(1500), own(4, 1600), take(2000)])
         self.assertEqual(self.rows(path, "SELECT start_ts, end_ts FROM thread WHERE tid = 9"), [["1000", "1600"]])
 
     def test_events_that_a_file_tells_twice(self):
         """Records of events belong to streams: a file has them in its header."""
-        path = self.made(EVENT, [take(2000), record(64, 0, attr(USUAL) + u64(5)), take(2001)])
+        path = self.made(self.event, [take(2000), record(64, 0, attr(USUAL) + u64(5)), take(2001)])
         self.assertEqual(self.rows(path, "SELECT ts, perf_session_id FROM perf_sample ORDER BY ts"), [["2000", "0"], ["2001", "0"]])
         self.assertEqual(self.rows(path, "SELECT count(*) FROM perf_session"), [["1"]])
 
     def test_deep_stacks(self):
         """As many frames as a record holds: the kernel can be told to take more than its usual 127."""
         deep = range(0x1000, 0x1000 + 8000)
-        path = self.made([(attr(USUAL | CALLCHAIN), [])], [record(9, USER, u64(deep[0]) + struct.pack("<IIQIIQQ", 7, 8, 2000, 1, 0, 5, len(deep)) + u64(*deep))])
+        path = self.made([(attr(USUAL | CALLCHAIN), [])], [record(9, USER, u64(deep[0]) + pack("<IIQIIQQ", 7, 8, 2000, 1, 0, 5, len(deep)) + u64(*deep))])
         self.assertEqual(self.rows(path, "SELECT count(*) AS n, max(depth) AS d FROM stack_profile_callsite"), [["8000", "7999"]])
 
     def test_many_build_ids_and_files(self):
         """Build ids are found, not searched for: 40,000 mappings beside as many ids took 4 s, and take 0.02 s."""
         n = 40000
-        ids = b"".join(record(67, USER, struct.pack("<i", -1) + struct.pack("<I", i).ljust(24, b"\0") + padded(b"/a%06d" % i)) for i in range(n))
-        path = self.made(EVENT, [mapped(1000 + i, 0x1000 * i, 0x1000, 0, b"/a%06d" % (n - 1 - 2 * i)) for i in range(n // 2)] +
+        ids = b"".join(record(67, USER, pack("<i", -1) + pack("<I", i).ljust(24, b"\0") + padded(b"/a%06d" % i)) for i in range(n))
+        path = self.made(self.event, [mapped(1000 + i, 0x1000 * i, 0x1000, 0, b"/a%06d" % (n - 1 - 2 * i)) for i in range(n // 2)] +
                          [mapped(n + i, 0x1000 * i, 0x1000, 0, b"/b%06d" % i) for i in range(n)] + [take(10**6)], features={2: ids})
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         self.assertEqual(self.rows(path, "SELECT count(*) AS n, min(build_id) AS least FROM stack_profile_mapping WHERE name GLOB '/a*'"),
-                         [[str(n // 2), struct.pack("<I", 1).ljust(20, b"\0").hex()]])
+                         [[str(n // 2), pack("<I", 1).ljust(20, b"\0").hex()]])
         self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before, 2)
 
     def test_all_parts_of_a_sample(self):
@@ -173,8 +176,8 @@ class PerfRules(harness.Case):
         kinds = (IP | TID | TIME | ADDR | ID | STREAM_ID | CPU | PERIOD | READ | CALLCHAIN | RAW | BRANCH_STACK | REGS_USER | STACK_USER | WEIGHT_STRUCT | DATA_SRC |
                  TRANSACTION | REGS_INTR | PHYS_ADDR | CGROUP | DATA_PAGE_SIZE | CODE_PAGE_SIZE | AUX | IDENTIFIER)
         index, counters = 1 << 17, 1 << 19
-        body = (u64(11, 0x40) + struct.pack("<IIQ", 7, 8, 2000) + u64(0xadd, 11, 77) + struct.pack("<II", 1, 0) + u64(500) + u64(42, 1, 2, 11, 0) + u64(1, 0x40) +
-                struct.pack("<I", 4) + b"data" + u64(2, 0, 1, 2, 3, 4, 5, 6, 8, 9) + u64(2, 1, 2) + u64(16) + bytes(16) + u64(8) + u64(1, 2, 3) + u64(2, 5) +
+        body = (u64(11, 0x40) + pack("<IIQ", 7, 8, 2000) + u64(0xadd, 11, 77) + pack("<II", 1, 0) + u64(500) + u64(42, 1, 2, 11, 0) + u64(1, 0x40) +
+                pack("<I", 4) + b"data" + u64(2, 0, 1, 2, 3, 4, 5, 6, 8, 9) + u64(2, 1, 2) + u64(16) + bytes(16) + u64(8) + u64(1, 2, 3) + u64(2, 5) +
                 u64(0x99, 23, 4096, 4096, 8) + b"moredata")
         path = self.made([(attr(kinds, read_format=1 | 2 | 4 | 16, branch_type=index | counters, regs=0b11, regs_intr=0b1, size=136), [11])],
                          [record(19, 0, u64(23) + padded(b"/group") + trailer(0)), record(9, USER, body)])
@@ -183,31 +186,51 @@ class PerfRules(harness.Case):
         self.assertEqual(self.rows(path, "SELECT CAST(value AS INT) AS v FROM counter"), [["42"]])
 
     def test_what_a_sample_must_have(self):
-        for kinds, body in ((IP | TIME | CPU | PERIOD, u64(0x40, 2000) + struct.pack("<II", 1, 0) + u64(5)),
-                            (IP | TID | CPU | PERIOD, u64(0x40) + struct.pack("<IIII", 7, 8, 1, 0) + u64(5))):
+        for kinds, body in ((IP | TIME | CPU | PERIOD, u64(0x40, 2000) + pack("<II", 1, 0) + u64(5)),
+                            (IP | TID | CPU | PERIOD, u64(0x40) + pack("<IIII", 7, 8, 1, 0) + u64(5))):
             self.assertEqual(self.told(self.made([(attr(kinds), [])], [record(9, USER, body)])), {("perf_record_skipped", "9"): 1})
 
     def test_counters(self):
         """What a sample stands for is its period, else that of the event, unless that is a frequency."""
-        bare = lambda ts: record(9, USER, u64(0x40) + struct.pack("<IIQII", 7, 8, ts, 1, 0))
+        bare = lambda ts: record(9, USER, u64(0x40) + pack("<IIQII", 7, 8, ts, 1, 0))
         values = "SELECT CAST(value AS INT) AS v FROM counter"
         path = self.made([(attr(IP | TID | TIME | CPU, period=250), [])], [bare(2000), bare(2001)])
         self.assertEqual(self.rows(path, values), [["250"], ["500"]])
         path = self.made([(attr(IP | TID | TIME | CPU, period=250, flags=SAMPLE_ID_ALL | FREQ), [])], [bare(2000), bare(2001)])
         self.assertEqual(self.rows(path, values), [])
         self.assertEqual(self.told(path), {("perf_record_skipped", "9"): 2})
-        path = self.made(EVENT, [take(2000), take(2001, period=7), take(2002, cpu=0, period=9)])
+        path = self.made(self.event, [take(2000), take(2001, period=7), take(2002, cpu=0, period=9)])
         self.assertEqual(self.rows(path, "SELECT CAST(value AS INT) AS v, t.type, extract_arg(dimension_arg_set_id, 'cpu') AS cpu FROM counter c JOIN track t ON "
                                    "t.id = c.track_id ORDER BY c.ts"), [[v, "perf_cpu_counter", cpu] for v, cpu in (("500", "1"), ("507", "1"), ("9", "0"))])
-        path = self.made([(attr(IP | TID | TIME | PERIOD), [])], [record(9, USER, u64(0x40) + struct.pack("<IIQQ", 7, 8, 2000, 5))])
+        path = self.made([(attr(IP | TID | TIME | PERIOD), [])], [record(9, USER, u64(0x40) + pack("<IIQQ", 7, 8, 2000, 5))])
         self.assertEqual(self.rows(path, "SELECT s.cpu, t.type FROM perf_sample s, counter c JOIN track t ON t.id = c.track_id"), [["[NULL]", "perf_global_counter"]])
+
+    def test_events_told_apart_by_id_alone(self):
+        """ID stands behind what all events have; what follows it may differ."""
+        kinds = IP | TID | TIME | ID | CPU | PERIOD
+        one = lambda ts, number, rest=b"": record(9, USER, u64(0x40) + pack("<IIQQIIQ", 7, 8, ts, number, 1, 0, 5) + rest)
+        comm = record(3, 0, pack("<II", 7, 8) + padded(b"me") + pack("<IIQQII", 7, 8, 1002, 2, 1, 0))
+        path = self.made([(attr(kinds), [1]), (attr(kinds | CALLCHAIN), [2])], [one(1000, 1), one(1001, 2, u64(2, USER_MARK, 0x99)), comm])
+        self.assertEqual(self.rows(path, "SELECT ts, perf_session_id, thread.name FROM perf_sample JOIN thread USING (utid)"), [["1000", "0", "me"], ["1001", "1", "me"]])
+        self.assertEqual(self.stack(path, 1001), [["", str(0x99)]])
+
+    def test_values_that_are_read(self):
+        """Of the event with their id; of the sample's, where nobody has it. Times and losses stand between them."""
+        kinds, rest = IP | TID | TIME | CPU | READ | IDENTIFIER, 1 | 2 | 4 | 16
+        values = "SELECT CAST(value AS INT) AS v, extract_arg(dimension_arg_set_id, 'perf_session_id') AS s FROM counter c JOIN track t ON t.id = c.track_id ORDER BY c.id"
+        for form, read, want in ((rest | 8, (2, 100, 90, 11, 1, 5, 22, 2, 6), [["11", "0"], ["22", "1"]]), (rest | 8, (0, 100, 90), []),
+                                 (rest, (33, 100, 90, 2, 5), [["33", "1"]]), (rest, (44, 100, 90, 77, 5), [["44", "0"]]), (0, (55,), [["55", "0"]])):
+            path = self.made([(attr(kinds, read_format=form), [1]), (attr(kinds, read_format=form, config=1), [2])],
+                             [record(9, USER, u64(1, 0x40) + pack("<IIQII", 7, 8, 1000, 1, 0) + u64(*read))])
+            self.assertEqual(self.rows(path, values), want, (form, read))
+            self.assertEqual(self.told(path), {DUMMIES: 1})
 
     def test_counters_of_many_samples(self):
         """Rows are written many at once: each sample still has its counter, in the order of time, whatever comes between them."""
         plain, reading = USUAL | IDENTIFIER, USUAL | IDENTIFIER | READ
-        of_plain = lambda ts: record(9, USER, u64(1, 0x40) + struct.pack("<IIQIIQ", 7, 8, ts, 1, 0, ts % 5 + 1))
-        of_reading = lambda ts: record(9, USER, u64(2, 0x40) + struct.pack("<IIQIIQQ", 7, 8, ts, 1, 0, 3, ts))
-        comm = lambda ts: record(3, 0, struct.pack("<II", 7, 8) + padded(b"me") + trailer(ts) + u64(1))
+        of_plain = lambda ts: record(9, USER, u64(1, 0x40) + pack("<IIQIIQ", 7, 8, ts, 1, 0, ts % 5 + 1))
+        of_reading = lambda ts: record(9, USER, u64(2, 0x40) + pack("<IIQIIQQ", 7, 8, ts, 1, 0, 3, ts))
+        comm = lambda ts: record(3, 0, pack("<II", 7, 8) + padded(b"me") + trailer(ts) + u64(1))
         kinds = [comm if i % 101 == 50 else of_reading if i % 37 == 0 else of_plain for i in range(1000)]
         path = self.made([(attr(plain), [1]), (attr(reading), [2])], [kind(2000 + i) for i, kind in enumerate(kinds)])
         expected, total = [], 0
@@ -221,7 +244,7 @@ class PerfRules(harness.Case):
         self.assertEqual(self.rows(path, "SELECT count(*) FROM counter JOIN counter n ON n.id = counter.id + 1 WHERE n.ts < counter.ts"), [["0"]])
 
     def test_modes(self):
-        path = self.made(EVENT, [take(2000 + i, misc=i) for i in range(8)])
+        path = self.made(self.event, [take(2000 + i, misc=i) for i in range(8)])
         self.assertEqual([r[0] for r in self.rows(path, "SELECT cpu_mode FROM perf_sample ORDER BY ts")],
                          ["unknown", "kernel", "user", "hypervisor", "guest_kernel", "guest_user", "unknown", "unknown"])
         self.assertEqual(self.told(path), {("perf_samples_cpu_mode_unknown", "[NULL]"): 3, DUMMIES: 8})
@@ -229,14 +252,26 @@ class PerfRules(harness.Case):
     def test_streams(self):
         """Events, their names and features are records; what follows a record and is not in its size is passed over."""
         event = lambda number: record(64, 0, attr(USUAL | IDENTIFIER) + u64(number))
-        one = lambda ts, number: record(9, USER, u64(number, 0x40) + struct.pack("<IIQIIQ", 7, 8, ts, 1, 0, 10))
+        one = lambda ts, number: record(9, USER, u64(number, 0x40) + pack("<IIQIIQ", 7, 8, ts, 1, 0, 10))
         path = self.dir / "stream.data"
-        path.write_bytes(b"PERFILE2" + u64(16) + event(5) + record(78, 0, u64(2, 5) + padded(b"mine")) + record(80, 0, u64(3) + text_feature("host")) +
-                         record(80, 0, u64(4) + text_feature("6.1.0")) + record(66, 0, struct.pack("<II", 13, 0)) + bytes(16) +
+        path.write_bytes(magic() + u64(16) + event(5) + record(78, 0, u64(2, 5) + padded(b"mine")) + record(80, 0, u64(3) + text_feature("host")) +
+                         record(80, 0, u64(4) + text_feature("6.1.0")) + record(66, 0, pack("<II", 13, 0)) + bytes(16) +
                          record(71, 0, u64(16, 0, 0) + bytes(16)) + b"\xff" * 16 + one(2000, 5) + event(6) + one(2001, 6))
         self.assertEqual(self.rows(path, "SELECT ts, perf_session_id FROM perf_sample ORDER BY ts"), [["2000", "0"], ["2001", "1"]])
         self.assertEqual(self.rows(path, "SELECT name, release FROM machine"), [["host", "6.1.0"]])
         self.assertEqual(self.rows(path, "SELECT name FROM track WHERE name = 'mine'"), [["mine"]])
+
+
+class PerfRulesOfTheOtherOrder(PerfRules):
+    """All of them again, as a machine of the other byte order writes."""
+
+    def setUp(self):
+        perf_writer.order = ">"
+        super().setUp()
+
+    def tearDown(self):
+        perf_writer.order = "<"
+        super().tearDown()
 
 
 if __name__ == "__main__":
