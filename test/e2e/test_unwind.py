@@ -79,14 +79,28 @@ class Unwind(Case):
         counts = {n: sum(s[0] == n for s, _ in stacks) for n in names}
         return {n: 100 * c / max(1, sum(counts.values())) for n, c in counts.items()}
 
-    def check(self, program):
+    def sampled(self, program):
+        """(trace, truth, stacks) of one run."""
         trace, out, err = self.profile("-F", 999, "-g", "--dwarf", "--", program, SECONDS)
         truth = {w[0]: float(w[1]) for w in map(str.split, out.splitlines()) if len(w) == 2 and re.fullmatch(r"[\d.]+", w[1])}
         self.assertEqual(len(truth), 12, out)
         stacks = self.stacks(trace, program)
         self.assertGreater(len(stacks), 999 * SECONDS * 0.5, err)
-        found = self.shares(stacks, truth)
-        print({n: (round(found[n], 1), truth[n]) for n in truth})
+        return trace, truth, stacks
+
+    def check(self, program):
+        """Shares are right within POINTS. Who takes turns with the program on a busy processor may do so in step with its loops, which
+        samples then meet unevenly: where one run is not enough, the samples and truths of up to three are taken together."""
+        stacks, truths = [], []
+        for _ in range(3):
+            trace, truth, more = self.sampled(program)
+            stacks += more
+            truths.append(truth)
+            truth = {n: sum(t[n] for t in truths) / len(truths) for n in truth}
+            found = self.shares(stacks, truth)
+            print({n: (round(found[n], 1), round(truth[n], 1)) for n in truth})
+            if all(abs(found[n] - share) <= POINTS for n, share in truth.items()):
+                break
         for n, share in truth.items():
             self.assertAlmostEqual(found[n], share, delta=POINTS, msg=f"{n}: {found} {truth}")
         whole = [s for s, error in stacks if "main" in s]
