@@ -8,6 +8,7 @@ import perf_writer
 from perf_writer import (ADDR, AUX, BRANCH_STACK, CALLCHAIN, CGROUP, CODE_PAGE_SIZE, CPU, DATA_PAGE_SIZE, DATA_SRC, FREQ, ID, IDENTIFIER, IP, KERNEL,
                          KERNEL_MARK, PERIOD, PHYS_ADDR, RAW, READ, REGS_INTR, REGS_USER, SAMPLE_ID_ALL, STACK_USER, STREAM_ID, TID, TIME, TRANSACTION,
                          USER, USER_MARK, WEIGHT_STRUCT, attr, magic, pack, padded, record, text_feature, trailer, u64, write_events)
+from trace_dat_writer import MAGIC, Event, Kernel, TraceDat
 
 USUAL = IP | TID | TIME | CPU | PERIOD
 DUMMIES = ("perf_dummy_mapping_used", "[NULL]")  # frames of samples in no mapping
@@ -242,6 +243,25 @@ class PerfRules(harness.Case):
                                    "JOIN __intrinsic_profiler_counter_set t USING (counter_set_id) JOIN counter c ON c.id = t.counter_id AND c.ts = s.ts ORDER BY s.id"),
                          expected)
         self.assertEqual(self.rows(path, "SELECT count(*) FROM counter JOIN counter n ON n.id = counter.id + 1 WHERE n.ts < counter.ts"), [["0"]])
+
+    def test_counters_of_tracepoints(self):
+        """What a kernel event counts stands behind what its sample counts, and before the next sample's: all are in the order of time."""
+        k = Kernel(big=perf_writer.order == ">")
+        frequency = Event(11, "cpu_frequency", ("u32 state", 4, 0), ("u32 cpu_id", 4, 0))
+        waking = Event(12, "sched_waking", ("char comm[16]", 16, 0), ("pid_t pid", 4, 1), ("int prio", 4, 1), ("int target_cpu", 4, 1))
+        described = TraceDat(k, events={"power": [frequency], "sched": [waking]})
+        data = MAGIC + b"0.6\0" + described.head().split(b"\0", 1)[1] + b"".join(body for _, body in described.parts())
+        kinds = USUAL | RAW | IDENTIFIER
+
+        def one(ts, i):
+            raw = frequency.pack(k, 8, 1000 + i, 1) if i % 3 == 1 else waking.pack(k, 8, b"other", 9, 120, 0)
+            raw += bytes(-(len(raw) + 4) % 8)
+            return record(9, KERNEL, u64(1 if i % 3 == 1 else 2, 0x40) + pack("<IIQIIQ", 7, 8, ts, 1, 0, 1) + pack("<I", len(raw)) + raw)
+        path = self.made([(attr(kinds, kind=2, config=11), [1]), (attr(kinds, kind=2, config=12), [2])], [one(2000 + i, i) for i in range(200)], features={1: data})
+        self.assertEqual(self.rows(path, "SELECT c.ts, t.type, CAST(value AS INT) AS v FROM counter c JOIN track t ON t.id = c.track_id ORDER BY c.id"),
+                         [row for i in range(200) for row in ([[str(2000 + i), "perf_cpu_counter", str(i // 3 + 1 if i % 3 == 1 else i - (i + 1) // 3 + 1)]] +
+                                                              [[str(2000 + i), "cpu_frequency", str(1000 + i)]] * (i % 3 == 1))])
+        self.assertEqual(self.rows(path, "SELECT name, count(*) AS n FROM ftrace_event GROUP BY 1"), [["cpu_frequency", "67"], ["sched_waking", "133"]])
 
     def test_modes(self):
         path = self.made(self.event, [take(2000 + i, misc=i) for i in range(8)])
