@@ -192,6 +192,11 @@ static const struct {
      "\"type\":\"x\"}]}}]}",
      "select ts, dur, name, category, key, display_value from slice left join args using (arg_set_id) order by ts",
      "1000000,1000000,m,c,data.type,x;3000000,2000000,m,c,-,-"},
+    /* a complete event that reaches beyond what is around it: the top of the stack goes, as in the public tool */
+    {"[{\"ph\":\"B\",\"ts\":1,\"tid\":1,\"name\":\"a\"},{\"ph\":\"X\",\"ts\":10,\"dur\":20,\"tid\":1,\"name\":"
+     "\"reach\"},{\"ph\":\"E\",\"ts\":20,\"tid\":1},{\"ph\":\"X\",\"ts\":25,\"dur\":3,\"tid\":1,\"name\":\"in\"},{"
+     "\"ph\":\"i\",\"ts\":40,\"tid\":1,\"name\":\"later\"}]",
+     SLICES, "1000,19000,0,a;10000,20000,1,reach;25000,3000,1,in;40000,0,0,later"},
     /* what goes to a track beside the others cuts none of them */
     {"[{\"ph\":\"X\",\"ts\":5,\"dur\":3,\"tid\":1,\"name\":\"around\"},{\"ph\":\"B\",\"ts\":6,\"tid\":1,\"name\":"
      "\"open\"},{\"ph\":\"X\",\"ts\":8,\"dur\":5,\"tid\":1,\"name\":\"in\"},{\"ph\":\"X\",\"ts\":9,\"dur\":5,\"tid\":1,"

@@ -139,8 +139,8 @@ static uint32_t close_stack(struct slice_tracker *t, uint32_t machine, struct st
             continue;
         }
         if (end < ts || (end == ts && !(o->dur == 0 && dur == 0))) {
-            complete_args(t, s, i, s->n);
-            s->n = i;
+            complete_args(t, s, s->n - 1, s->n);
+            s->n--; /* the top one, which is another where a slice reaches beyond this one: as Perfetto does */
             continue;
         }
         int64_t new_end;
