@@ -55,6 +55,16 @@ class OtlpRules(harness.Case):
         for whole in ("\ufeff" + text, " \r\n\t" + text, '{"comment": {"resourceSpans": 1}, "list": [{"a": "}"}], ' + text[1:], text[:-1] + ', "more": 1}'):
             self.assertEqual(self.rows(whole, "SELECT count(*) FROM otel_span"), [["1"]], whole[:30])
 
+    def test_protobuf_that_is_told_apart(self):
+        """By its first span, where what comes before says little: empty messages, a resource whose attributes were dropped."""
+        spans = field(2, field(1, field(1, b"library")) + field(2, proto_span(Span(A))))
+        named = field(1, field(1, field(1, b"service.name") + field(2, field(1, b"shop"))))
+        dropped = bytes([2 << 3, 3])
+        for whole, service in ((field(1, b"") * 2 + field(1, named + spans), "shop"), (field(1, field(1, dropped) + spans), "[NULL]"),
+                               (field(1, field(1, dropped + named[2:]) + spans), "shop"), (field(1, field(1, b"") + spans), "[NULL]"), (field(1, spans + named), "shop")):
+            for data in (whole, big_endian(whole), varint(len(whole)) + whole):
+                self.assertEqual(self.rows(data, "SELECT span_id, service FROM otel_span"), [[A.hex(), service]], data[:20])
+
     def test_other_signals(self):
         """They are passed over, and counted."""
         text = json.dumps(json_message(RESOURCE, [Span(A)])) + "\n"

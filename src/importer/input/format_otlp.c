@@ -75,23 +75,33 @@ static bool begins_as_scope_spans(struct slice head, uint64_t len)
     return false;
 }
 
+/* Whether a resource has no attributes: nothing, or only how many were dropped. */
+static bool has_no_attributes(struct slice resource, uint64_t len)
+{
+    enum { DROPPED_TAG = OTLP_RESOURCE_DROPPED_ATTRIBUTES_COUNT << 3 };
+    return !len || (resource.len == len && resource.p[0] == DROPPED_TAG);
+}
+
 /* Whether a message of `len` bytes, of which the head may hold a part, begins as TracesData does. */
 static bool begins_as_traces(struct slice head, uint64_t len)
 {
     struct slice spans, inner;
     uint64_t spans_len, inner_len;
     uint32_t id;
-    if (!head.len || !first_field(head.p, head.p + head.len, len, &id, &spans, &spans_len) ||
-        id != OTLP_TRACES_DATA_RESOURCE_SPANS)
-        return false;
+    do { /* the first ones may be empty */
+        if (!head.len || !first_field(head.p, head.p + head.len, len, &id, &spans, &spans_len) ||
+            id != OTLP_TRACES_DATA_RESOURCE_SPANS)
+            return false;
+        len -= (uint64_t)(spans.p - head.p);
+        head = slice_of(spans.p, head.len - (size_t)(spans.p - head.p));
+    } while (!spans_len);
     if (!first_field(spans.p, spans.p + spans.len, spans_len, &id, &inner, &inner_len))
         return false;
-    if (id == OTLP_RESOURCE_SPANS_RESOURCE && inner_len)
+    if (id == OTLP_RESOURCE_SPANS_RESOURCE && !has_no_attributes(inner, inner_len))
         return begins_with_attribute(inner, inner_len);
-    const uint8_t *p = spans.p;
-    if (id == OTLP_RESOURCE_SPANS_RESOURCE) { /* one that says nothing */
-        spans_len -= (uint64_t)(inner.p - p);
-        p = inner.p;
+    if (id == OTLP_RESOURCE_SPANS_RESOURCE) {
+        const uint8_t *p = inner.p + inner_len;
+        spans_len -= (uint64_t)(p - spans.p);
         if (!first_field(p, spans.p + spans.len, spans_len, &id, &inner, &inner_len))
             return false;
     }
