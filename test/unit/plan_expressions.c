@@ -46,10 +46,19 @@ static void put_chain(struct text *t)
         put(t, " || (':' || %s)", real ? real : one_of(plan_at->ints, 8));
 }
 
+/* Functions that SQLite is asked for. */
+static void put_text_call(struct text *t, const char *column)
+{
+    static const char *const calls[] = {
+        "regexp_extract(%s, '[a-m]+')",       "str_split(%s, 'a', 1)",  "reverse(%s)", "null_if_empty(%s)",
+        "regexp_replace_simple(%s, 'a', '')", "concat_ws('-', %s, 'x')"};
+    put(t, calls[pick(6)], column ? column : "'aba'");
+}
+
 void put_text(struct text *t, int depth)
 {
     const char *column = one_of(plan_at->texts, 4);
-    uint32_t kind = depth > 0 ? pick(17) : 0;
+    uint32_t kind = depth > 0 ? pick(18) : 0;
     if (kind == 14) {
         put_query_text(t);
         return;
@@ -60,6 +69,10 @@ void put_text(struct text *t, int depth)
     }
     if (kind == 16) {
         put_chain(t);
+        return;
+    }
+    if (kind == 17) {
+        put_text_call(t, column);
         return;
     }
     if (kind == 11) {
@@ -227,7 +240,7 @@ void put_int(struct text *t, int depth)
         put(t, " AS INT)");
         break;
     case 10:
-        put(t, "length(");
+        put(t, pick(4) ? "length(" : "unicode(");
         put_text(t, 1);
         put(t, ")");
         break;
@@ -244,6 +257,8 @@ void put_condition(struct text *t, int depth)
 {
     static const char *const compare[] = {
         "=", "!=", "<", "<=", ">", ">=", "IS", "IS NOT", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"};
+    static const char *const matches[] = {"LIKE '%a%'", "GLOB '*a*'",    "LIKE '!a%' ESCAPE '!'",
+                                          "LIKE '*a*'", "REGEXP 'a|b$'", "GLOB '[a-k]*'"};
     switch (pick(depth > 0 ? 12 : 5)) {
     case 11:
         put_query_condition(t);
@@ -294,7 +309,7 @@ void put_condition(struct text *t, int depth)
         break;
     case 9:
         put_text(t, 0);
-        put(t, " %s '%s'", pick(2) ? "LIKE" : "GLOB", pick(2) ? "%a%" : "*a*");
+        put(t, " %s%s", pick(4) ? "" : "NOT ", matches[pick(6)]);
         break;
     default:
         put_int(t, depth > 0 ? 1 : 0);

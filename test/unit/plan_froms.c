@@ -134,6 +134,18 @@ const struct plan_from plan_froms[] = {
      {"a", "d", "i"},
      {0},
      {"w"}},
+    {"v_slice c JOIN v_slice p ON c.parent_id = p.id AND p.dur > 3",
+     {"c.id", "p.id", "c.dur", "p.depth"},
+     {0},
+     {"c.name", "p.name"}},
+    {"v_slice a JOIN v_slice b ON b.depth = a.track_id AND a.depth = 3",
+     {"a.id", "b.id", "a.dur", "b.depth"},
+     {0},
+     {"a.name", "b.name"}},
+    {"v_thread t NATURAL JOIN (SELECT id, dur, depth, name AS w FROM v_slice) s",
+     {"id", "t.id", "dur", "tid"},
+     {0},
+     {"w", "t.name"}},
     {"below(3) b JOIN v_thread t ON t.id = b.d", {"b.ts", "b.dur", "d", "t.tid"}, {0}, {"b.name", "t.name"}},
 };
 const uint32_t plan_n_froms = sizeof plan_froms / sizeof *plan_froms;

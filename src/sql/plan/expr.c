@@ -484,13 +484,21 @@ static struct plan_expr *read_cast(struct reader *r, const struct sql_expr *x)
 
 static struct plan_expr *read_match(struct reader *r, const struct sql_expr *x)
 {
-    if ((x->op != SQL_LIKE && x->op != SQL_GLOB) || x->n_args != 2)
-        return NULL;
-    struct plan_expr *v = read_expr(r, x->args), *pattern = v ? read_expr(r, x->args->next) : NULL;
-    if (!pattern || v->type != PLAN_TEXT || pattern->type != PLAN_TEXT)
-        return NULL;
-    struct plan_expr *out =
-        call_text(r, PLAN_INT, x->op == SQL_LIKE ? "SELECT ?1 LIKE ?2" : "SELECT ?1 GLOB ?2", v, pattern);
+    static const struct {
+        uint8_t op, n_args;
+        const char *call;
+    } matches[] = {{SQL_LIKE, 2, "SELECT ?1 LIKE ?2"},
+                   {SQL_LIKE, 3, "SELECT ?1 LIKE ?2 ESCAPE ?3"},
+                   {SQL_GLOB, 2, "SELECT ?1 GLOB ?2"},
+                   {SQL_REGEXP, 2, "SELECT ?1 REGEXP ?2"}};
+    struct plan_expr *args[3] = {NULL}, *out = NULL;
+    uint32_t n = 0;
+    for (const struct sql_expr *a = x->args; a && n < 3; a = a->next)
+        if (!(args[n] = read_expr(r, a)) || args[n++]->type != PLAN_TEXT)
+            return NULL;
+    for (size_t i = 0; i < sizeof matches / sizeof *matches && !out; i++)
+        if (matches[i].op == x->op && matches[i].n_args == x->n_args)
+            out = plan_make_call(r->plan, PLAN_INT, matches[i].call, args, n);
     return out && x->negated ? unary(r, X_NOT, PLAN_INT, out) : out;
 }
 

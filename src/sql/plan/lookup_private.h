@@ -1,4 +1,4 @@
-/* Keys of lookups: which place has a key. */
+/* Keys of lookups: which place has a key; lookups that need no list. */
 #ifndef MERIDIAN_SQL_PLAN_LOOKUP_PRIVATE_H
 #define MERIDIAN_SQL_PLAN_LOOKUP_PRIVATE_H
 
@@ -26,5 +26,17 @@ uint32_t lookup_keys_find(const struct lookup_keys *k, const int64_t *key);
 uint32_t lookup_keys_add(struct run *r, struct lookup_keys *k, const int64_t *key);
 /* Fetches memory for the row that comes AHEAD rows behind row i of n, whose key is words[k][…]. */
 void lookup_keys_fetch(const struct lookup_keys *k, const int64_t *const *words, uint32_t i, uint32_t n);
+
+/* ---- lookup_walk.c: by ranges, without a list of the rows ---- */
+
+struct lookup_walk;
+/* NULL: it needs a list, or r->rc. */
+struct lookup_walk *lookup_walk_open(struct run *r, const struct plan_lookup *of);
+/* The result for the arguments, of which none is NULL: keys, then what the ranges compare with. Of no use where the
+ * walk has become too dear. */
+int64_t lookup_walk_find(struct run *r, struct lookup_walk *w, const int64_t *words);
+/* Has it been as much work as a list would have been? */
+bool lookup_walk_is_dear(const struct lookup_walk *w);
+void lookup_walk_free(struct lookup_walk *w);
 
 #endif

@@ -18,6 +18,7 @@ struct lookup_ranges {
     const struct plan_lookup *of;
     const struct table *sorted; /* all rows of this table count, which its column sorts: there is nothing to be made */
     uint32_t column;
+    struct lookup_walk *walk;         /* or few rows have asked: they need no list */
     struct lookup_keys keys;          /* places are groups */
     uint32_t *starts, n;              /* by group, and the end; rows that may be found */
     uint32_t *rows;                   /* by place: of the table */
@@ -39,6 +40,7 @@ void lookup_ranges_free(struct lookup_ranges *l)
 {
     if (!l)
         return;
+    lookup_walk_free(l->walk);
     lookup_keys_free(&l->keys);
     for (uint32_t k = 0; k < PLAN_MAX_RANGES; k++) {
         mem_free(l->own[k]);
@@ -354,20 +356,11 @@ static struct found count_sorted(const struct lookup_ranges *l, const int64_t *o
     return (struct found){.n = n, .counted = n};
 }
 
-static struct lookup_ranges *rows_of(struct run *r, const struct plan_lookup *of)
+static bool make_list(struct run *r, struct lookup_ranges *l)
 {
-    struct lookup_ranges **place = &r->lookup_ranges[of - r->plan->lookups], *l = *place;
+    const struct plan_lookup *of = l->of;
     struct table *t = NULL;
-    if (l || r->rc)
-        return l;
-    if (!(l = *place = mem_zalloc(sizeof *l))) {
-        r->rc = SQLITE_NOMEM;
-        return NULL;
-    }
-    l->of = of;
-    if (is_sorted_count(r, l))
-        return l;
-    r->rc = plan_run_to_table(of->sub, &t);
+    r->rc = r->rc ? r->rc : plan_run_to_table(of->sub, &t);
     bool ok = !r->rc && lay_out(r, l, t) && (!of->n_ties || has_no_ties(r, l, t)) && make_bounds(r, l, t);
     bool rows_only = of->aggregate == AGG_COUNT && of->sub->items[of->n_keys].expr->op == X_CONST;
     if (ok && of->kind == LOOKUP_VALUE && !rows_only)
@@ -377,7 +370,22 @@ static struct lookup_ranges *rows_of(struct run *r, const struct plan_lookup *of
         ok = best ? make_scores(r, l) : make_sums(r, l);
     }
     stage_free(t);
-    return ok && !r->rc ? l : NULL;
+    return ok && !r->rc;
+}
+
+static struct lookup_ranges *rows_of(struct run *r, const struct plan_lookup *of)
+{
+    struct lookup_ranges **place = &r->lookup_ranges[of - r->plan->lookups], *l = *place;
+    if (l || r->rc)
+        return l;
+    if (!(l = *place = mem_zalloc(sizeof *l))) {
+        r->rc = SQLITE_NOMEM;
+        return NULL;
+    }
+    l->of = of;
+    if (is_sorted_count(r, l) || (l->walk = lookup_walk_open(r, of)))
+        return l;
+    return make_list(r, l) ? l : NULL;
 }
 
 /* ---- looking ---- */
@@ -506,31 +514,44 @@ static int64_t word_of(const struct lookup_ranges *l, const struct found *f)
     }
 }
 
+/* The result for arguments that are not NULL. */
+static int64_t ask(struct run *r, struct lookup_ranges *l, const int64_t *words)
+{
+    const struct plan_lookup *of = l->of;
+    int64_t others[PLAN_MAX_RANGES] = {0};
+    if (l->walk) {
+        int64_t word = lookup_walk_find(r, l->walk, words);
+        if (!lookup_walk_is_dear(l->walk) || r->rc)
+            return word;
+        lookup_walk_free(l->walk);
+        l->walk = NULL;
+        if (!make_list(r, l))
+            return of->missing;
+    }
+    for (uint32_t k = 0; k < of->n_ranges; k++)
+        others[k] = words[of->n_keys + l->by[k]];
+    struct found f = l->sorted ? count_sorted(l, others) : look(r, l, words, others);
+    if (of->one && f.n > 1 && !r->rc)
+        r->rc = RUN_GAVE_UP;
+    return word_of(l, &f);
+}
+
 void eval_lookup_ranges(struct run *r, const struct plan_expr *x, const struct batch *b, int64_t *out)
 {
-    const struct plan_lookup *of = x->lookup;
     const int64_t *args[PLAN_MAX_KEYS + PLAN_MAX_RANGES] = {NULL};
-    struct lookup_ranges *l = rows_of(r, of);
+    struct lookup_ranges *l = rows_of(r, x->lookup);
+    const struct found nothing = {0};
     for (uint32_t k = 0; k < x->n_args; k++)
         args[k] = eval(r, x->args[k], b);
     for (uint32_t i = 0; l && !r->rc && i < b->n; i++) {
-        int64_t key[PLAN_MAX_KEYS] = {0}, others[PLAN_MAX_RANGES] = {0};
+        int64_t words[PLAN_MAX_KEYS + PLAN_MAX_RANGES] = {0};
         bool null = false;
         if (++l->looked % BATCH == 0 && run_stopped(r))
             break;
         for (uint32_t k = 0; k < x->n_args; k++) {
-            bool is_key = k < of->n_keys;
-            null |= args[k][i] == plan_null((enum plan_type)x->args[k]->type);
-            if (is_key)
-                key[k] = args[k][i];
+            words[k] = args[k][i];
+            null |= words[k] == plan_null((enum plan_type)x->args[k]->type);
         }
-        for (uint32_t k = 0; k < of->n_ranges; k++)
-            others[k] = args[of->n_keys + l->by[k]][i];
-        struct found f = {0};
-        if (!null)
-            f = l->sorted ? count_sorted(l, others) : look(r, l, key, others);
-        if (of->one && f.n > 1 && !r->rc)
-            r->rc = RUN_GAVE_UP;
-        out[i] = word_of(l, &f);
+        out[i] = null ? word_of(l, &nothing) : ask(r, l, words);
     }
 }

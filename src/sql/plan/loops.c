@@ -236,15 +236,33 @@ static bool is_determined(const struct query_plan *p, uint8_t source, uint32_t p
     return n && p->sources[source].sub && are_keys(p->sources[source].sub, columns, n);
 }
 
-/* Is a column of the source equal to a constant, or to something of the sources before it? */
+static bool is_column_of(const struct plan_expr *x, uint8_t source, int column)
+{
+    return x->op == X_COLUMN && x->source == source && x->column == column;
+}
+
+/* Does WHERE say that a column equals a constant? SQLite puts that into the place of the column in other equalities. */
+static bool has_constant(const struct query_plan *p)
+{
+    for (uint32_t i = 0; i < p->n_where; i++)
+        if (p->where[i]->op == X_COMPARE && p->where[i]->sql == SQL_EQ &&
+            ((p->where[i]->args[0]->op == X_COLUMN && !p->where[i]->args[1]->sources) ||
+             (p->where[i]->args[1]->op == X_COLUMN && !p->where[i]->args[0]->sources)))
+            return true;
+    return false;
+}
+
+/* Can a column of the source be equal to a constant, or to something of the sources before it? */
 static bool is_equal_to(const struct query_plan *p, uint8_t source, uint32_t placed, int column)
 {
     const struct plan_source *s = &p->sources[source];
     struct plan_expr *const *terms = s->left ? s->on : p->where;
+    bool constant = !s->left && has_constant(p);
     for (uint32_t i = 0, n = s->left ? s->n_on : p->n_where; i < n; i++)
         for (int side = 0; side < 2 && terms[i]->op == X_COMPARE && terms[i]->sql == SQL_EQ; side++) {
             const struct plan_expr *own = terms[i]->args[side], *other = terms[i]->args[1 - side];
-            if (own->op == X_COLUMN && own->source == source && own->column == column && !(other->sources & ~placed))
+            if (is_column_of(own, source, column) &&
+                (!(other->sources & ~placed) || (constant && other->op == X_COLUMN)))
                 return true;
         }
     return false;
@@ -265,17 +283,62 @@ static bool may_be_looked_up(const struct query_plan *p, uint8_t source, uint32_
     return true;
 }
 
-/* Which of several sources of one name a line means, by its lookups, of those that no line calls by another name; -2:
- * it cannot be told. Of those that have one row at most for each row before them it does not matter which comes first.
- */
-static int source_meant(const struct query_plan *p, struct sql_name name, uint32_t placed, uint32_t alone,
-                        const char *line)
+/* The loop that a line tells; false: it tells none. */
+static bool loop_named(const struct line *line, struct sql_name *name)
 {
+    return name_behind(line->text, "SCAN ", name) || name_behind(line->text, "SEARCH ", name);
+}
+
+/* Lines of a step, read with a guess. */
+struct guess {
+    const struct loops *l;
+    const struct query_plan *p;
+    int parent;
+    uint32_t alone; /* sources that a line calls by a name of their own */
+    uint32_t tries; /* that are left */
+};
+
+enum { MOST_TRIES = 200 };
+
+/* Could the lines from `at` on mean the sources that are not placed? True where that is not known. */
+static bool fits_rest(struct guess *g, int at, uint32_t placed)
+{
+    for (; at < g->l->n; at++) {
+        const struct line *line = &g->l->lines[at];
+        struct sql_name name = {0};
+        if (line->parent != g->parent || !loop_named(line, &name))
+            continue;
+        int source = source_named(g->p, name);
+        if (source == -1 || !g->tries)
+            return true;
+        g->tries--;
+        if (source >= 0) {
+            placed |= 1u << source;
+            continue;
+        }
+        for (uint32_t i = 0; i < g->p->n_sources; i++)
+            if (!((placed | g->alone) >> i & 1) && has_name(&g->p->sources[i], name) &&
+                may_be_looked_up(g->p, (uint8_t)i, placed, line->text) && fits_rest(g, at + 1, placed | 1u << i))
+                return true;
+        return false;
+    }
+    return true;
+}
+
+/* Which of several sources of one name a line means, by its lookups and those of the lines behind it, of those that no
+ * line calls by another name; -2: it cannot be told. Of those that have one row at most for each row before them it
+ * does not matter which comes first. */
+static int source_meant(struct guess *g, int at, uint32_t placed)
+{
+    const struct query_plan *p = g->p;
+    const char *line = g->l->lines[at].text;
+    struct sql_name name = {0};
     int found = -1;
     bool all_determined = true;
+    loop_named(&g->l->lines[at], &name);
     for (uint32_t i = 0; i < p->n_sources; i++) {
-        if ((placed | alone) >> i & 1 || !has_name(&p->sources[i], name) ||
-            !may_be_looked_up(p, (uint8_t)i, placed, line))
+        if ((placed | g->alone) >> i & 1 || !has_name(&p->sources[i], name) ||
+            !may_be_looked_up(p, (uint8_t)i, placed, line) || !fits_rest(g, at + 1, placed | 1u << i))
             continue;
         all_determined &= is_determined(p, (uint8_t)i, placed);
         if (found >= 0 && !all_determined)
@@ -291,8 +354,7 @@ static uint32_t named_alone(const struct loops *l, int parent, const struct quer
     uint32_t found = 0;
     for (int i = 0; i < l->n; i++) {
         struct sql_name name = {0};
-        if (l->lines[i].parent != parent ||
-            (!name_behind(l->lines[i].text, "SCAN ", &name) && !name_behind(l->lines[i].text, "SEARCH ", &name)))
+        if (l->lines[i].parent != parent || !loop_named(&l->lines[i], &name))
             continue;
         int source = source_named(p, name);
         found |= source >= 0 ? 1u << source : 0;
@@ -302,21 +364,22 @@ static uint32_t named_alone(const struct loops *l, int parent, const struct quer
 
 static bool walk(struct loops *l, int parent, struct query_plan *p, int depth)
 {
-    const uint32_t alone = named_alone(l, parent, p);
+    struct guess guess = {l, p, parent, named_alone(l, parent, p), 0};
     for (int i = 0; i < l->n; i++) {
         struct sql_name name;
         if (l->lines[i].parent != parent)
             continue;
         if (strncmp(l->lines[i].text, "MULTI-INDEX OR", 14) == 0 || strncmp(l->lines[i].text, "COMPOUND", 8) == 0)
             return false;
-        if (!name_behind(l->lines[i].text, "SCAN ", &name) && !name_behind(l->lines[i].text, "SEARCH ", &name))
+        if (!loop_named(&l->lines[i], &name))
             continue;
         int source = source_named(p, name);
         uint32_t placed = 0;
         for (uint32_t k = 0; k < p->n_loops; k++)
             placed |= 1u << p->loops[k];
+        guess.tries = MOST_TRIES;
         if (source == -2)
-            source = source_meant(p, name, placed, alone, l->lines[i].text);
+            source = source_meant(&guess, i, placed);
         if (source >= 0) {
             /* an index that SQLite makes is sorted by all its columns; of one row at most that shows nothing */
             if (p->n_loops == PLAN_MAX_SOURCES ||

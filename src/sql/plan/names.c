@@ -503,6 +503,25 @@ static bool read_using(struct reader *r, const struct sql_from *f, struct plan_e
     return true;
 }
 
+/* NATURAL: USING of all columns that a table on the left has, too. */
+static bool read_natural(struct reader *r, struct plan_expr **terms, uint32_t *n)
+{
+    struct scope_entry *right = &r->scope->entries[r->scope->n_entries - 1];
+    for (uint32_t k = 0; k < right->n_columns; k++) {
+        struct scope_column *own = &right->columns[k];
+        const struct scope_column *left = NULL;
+        for (uint32_t i = 0; i + 1 < r->scope->n_entries && !left && !own->hidden; i++)
+            left = find_in(&r->scope->entries[i], own->name, false);
+        if (!left)
+            continue;
+        if (left->hidden || !left->expr || !own->expr || left->expr->mixed || own->expr->mixed ||
+            !add_equality(r, left->expr, own->expr, terms, n))
+            return false;
+        own->joined = true;
+    }
+    return true;
+}
+
 static bool read_join(struct reader *r, const struct sql_from *f, bool left)
 {
     struct query_plan *p = r->plan;
@@ -511,6 +530,8 @@ static bool read_join(struct reader *r, const struct sql_from *f, bool left)
     uint32_t *n = left ? &s->n_on : &p->n_where;
     if (f->using_columns && !read_using(r, f, terms, n))
         return false;
+    if ((f->join & JOIN_NATURAL) && !read_natural(r, terms, n))
+        return false;
     return !f->on || read_conjunction(r, f->on, terms, n);
 }
 
@@ -518,7 +539,7 @@ bool read_from(struct reader *r, const struct sql_from *from)
 {
     for (const struct sql_from *f = from; f; f = f->next) {
         bool left = (f->join & JOIN_LEFT) != 0 || (r->left_core && r->left_core == r->core);
-        bool ok = !(f->join & (JOIN_RIGHT | JOIN_NATURAL)) && !f->indexed && !f->schema.len;
+        bool ok = !(f->join & JOIN_RIGHT) && !f->indexed && !f->schema.len;
         if (ok && f->form == SOURCE_TABLE)
             ok = add_name(r, f, left);
         else if (ok && f->form == SOURCE_FUNCTION)

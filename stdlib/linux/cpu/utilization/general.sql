@@ -118,7 +118,7 @@ RETURNS TableOrSubquery AS
     SELECT partition_ts, sum(dur) AS dur
     FROM _interval_partitions!(_partitions($interval), $sched_table)
     GROUP BY partition_ts
-  ) AS i ON i.partition_ts = p.ts
+  ) AS i ON i.partition_ts = +p.ts -- no affinity, as that of partition_ts: else SQLite makes no index
   ORDER BY p.ts
 );
 

@@ -1,0 +1,157 @@
+/* Functions of texts, patterns and joins that name their columns themselves have plans, and the answer of SQLite. */
+#include "plan_grammar.h"
+
+#include "sql/engine_private.h"
+
+#include <check.h>
+
+static void all_planned(const char *const *statements, size_t n)
+{
+    struct mirror m;
+    mirror_open(&m, 20261128, PLAN_ROWS);
+    for (size_t i = 0; i < n; i++)
+        ck_assert_msg(mirror_compare_planner(&m, statements[i]), "no plan: %s", statements[i]);
+    mirror_close(&m);
+}
+
+static void compare(const char *const *statements, size_t n)
+{
+    struct mirror m;
+    mirror_open(&m, 77, PLAN_ROWS);
+    for (size_t i = 0; i < n; i++)
+        mirror_compare_planner(&m, statements[i]);
+    mirror_close(&m);
+}
+
+START_TEST(functions_of_texts)
+{
+    static const char *const statements[] = {
+        "SELECT str_split(name, 'a', 0) AS a, str_split(name || '', 'b', 1) AS b, count(*) FROM v_slice GROUP BY 1, 2",
+        "SELECT regexp_extract(name, '[a-k]+') AS w, count(*), sum(depth) FROM v_slice GROUP BY w",
+        "SELECT regexp_replace_simple(t.name, '[aeiou]', '-') AS w, max(s.dur) FROM v_slice s JOIN v_thread t ON t.id "
+        "= s.track_id GROUP BY w",
+        "SELECT reverse(name), unicode(name), octet_length(name), null_if_empty(name), count(*) FROM v_slice GROUP BY "
+        "name",
+        "SELECT concat(name, ':', depth), concat_ws('-', name, NULL, depth), count(*) FROM v_slice GROUP BY name, "
+        "depth",
+        "SELECT sign(dur), sign(c.value), sign(s.dur - 5), count(*) FROM v_slice s JOIN v_counter c ON c.id = s.id "
+        "GROUP BY 1, 2, 3",
+        "SELECT __intrinsic_strip_hex(name, 1), demangle(name), count(*) FROM v_slice GROUP BY name",
+    };
+    all_planned(statements, sizeof statements / sizeof *statements);
+}
+END_TEST
+
+START_TEST(patterns)
+{
+    static const char *const statements[] = {
+        "SELECT count(*), sum(dur) FROM v_slice WHERE name REGEXP '^[a-k].*'",
+        "SELECT count(*), sum(dur) FROM v_slice WHERE name NOT REGEXP 'a|e' OR regexp('B', name, 'i')",
+        "SELECT name REGEXP category, count(*) FROM v_slice GROUP BY 1",
+        "SELECT count(*) FROM v_slice WHERE name LIKE '%!_%' ESCAPE '!' OR name NOT LIKE 'a!%%' ESCAPE '!'",
+    };
+    static const char *const errors[] = {
+        "SELECT count(*) FROM v_slice WHERE regexp('(', name)",
+        "SELECT count(*), str_split(name, '', 1) FROM v_slice WHERE depth > 2 GROUP BY 2",
+        "SELECT count(*) FROM v_slice WHERE name LIKE 'a' ESCAPE 'ab'",
+    };
+    all_planned(statements, sizeof statements / sizeof *statements);
+    compare(errors, sizeof errors / sizeof *errors);
+}
+END_TEST
+
+START_TEST(natural_joins)
+{
+    static const char *const statements[] = {
+        "SELECT count(*), sum(x.dur), max(t.tid) FROM (SELECT id, dur, depth FROM v_slice) x NATURAL JOIN v_thread t",
+        "SELECT * FROM v_thread NATURAL JOIN (SELECT id, dur, name AS w FROM v_slice) ORDER BY id",
+        "SELECT t.id, x.dur, id FROM v_thread t NATURAL LEFT JOIN (SELECT id, tid, depth AS dur FROM (SELECT id, depth "
+        "AS tid, depth FROM v_slice)) x ORDER BY t.id",
+        "SELECT count(*) FROM (SELECT depth AS a FROM v_slice WHERE id < 90) NATURAL JOIN (SELECT id AS b FROM "
+        "v_slice WHERE id < 90)",
+    };
+    all_planned(statements, sizeof statements / sizeof *statements);
+}
+END_TEST
+
+/* Which of a table's two places in FROM is SQLite's outer loop is told by the lookup of the other. */
+START_TEST(joins_of_a_table_with_itself)
+{
+    static const char *const statements[] = {
+        "SELECT c.name, avg(c.dur * 100.0 / p.dur), count(*) FROM v_slice c JOIN v_slice p ON c.parent_id = p.id WHERE "
+        "p.dur > 0 GROUP BY c.name",
+        "SELECT c.id, p.id, c.name FROM v_slice c JOIN v_slice p ON p.id = c.parent_id WHERE p.dur > 5",
+        "SELECT sum(c.dur / 3.0), group_concat(p.id) FROM v_slice p JOIN v_slice c ON p.id = c.parent_id AND c.dur != "
+        "0 AND p.depth > 0",
+    };
+    static const char *const open[] = {
+        "SELECT a.id, b.id FROM v_slice a JOIN v_slice b ON a.depth = b.depth WHERE a.depth = 3 AND b.dur > 5",
+        "SELECT a.id, b.id FROM v_slice a JOIN v_slice b ON a.depth = b.depth WHERE b.depth = 3 AND a.track_id = 2",
+        "SELECT a.id, b.id, c.id FROM v_slice a JOIN v_slice b ON a.id = b.parent_id JOIN v_slice c ON c.id = "
+        "a.parent_id WHERE b.depth = c.track_id",
+        "SELECT a.id, b.id FROM v_slice a JOIN v_slice b ON a.track_id = b.depth AND a.depth = b.track_id WHERE a.id < "
+        "700",
+    };
+    all_planned(statements, sizeof statements / sizeof *statements);
+    compare(open, sizeof open / sizeof *open);
+}
+END_TEST
+
+static uint64_t visited_by(struct mirror *m, const char *statement)
+{
+    uint64_t before = m->e->plan_visited;
+    ck_assert_msg(mirror_compare_planner(m, statement), "no plan: %s", statement);
+    return (m->e->plan_visited - before) / 2; /* it has been run twice */
+}
+
+/* Few rows ask what lies between times: no list of all rows is made. Many rows ask, and one is. */
+START_TEST(lookups_of_few_rows)
+{
+#define BETWEEN "FROM spans z WHERE z.d > 3 AND z.ts BETWEEN t.id * 30 AND t.id * 30 + 200"
+    static const char *const few[] = {
+        "SELECT id, (SELECT count(*) " BETWEEN ") FROM v_slice t WHERE t.id < 8",
+        "SELECT id, (SELECT sum(z.d) " BETWEEN "), (SELECT avg(z.d) " BETWEEN
+        " AND z.p != t.depth), (SELECT min(z.d) " BETWEEN "), (SELECT max(z.d) " BETWEEN
+        " AND z.p = t.depth % 3), (SELECT total(z.p) " BETWEEN "), (SELECT count(z.name) " BETWEEN
+        ") FROM v_slice t WHERE t.id < 5",
+        "SELECT count(*) FROM v_slice t WHERE t.id < 20 AND EXISTS (SELECT 1 " BETWEEN " AND z.d > t.dur)",
+        "SELECT id FROM v_slice t WHERE t.id < 20 AND NOT EXISTS (SELECT 1 " BETWEEN " AND z.p + z.d > t.depth)",
+    };
+    static const char *const any[] = {
+        "SELECT id, (SELECT count(*) FROM spans z WHERE z.d > 3 AND z.ts > s.ts AND z.ts < s.ts + 5000) FROM v_slice s",
+        "SELECT id, (SELECT sum(z.d) FROM spans z WHERE z.p = s.depth AND z.ts >= s.ts - 400 AND z.ts < s.ts + 500), "
+        "(SELECT min(z.d + 0.5) FROM spans z WHERE z.d > 9 AND z.ts >= s.ts - 400 AND z.ts < s.ts + 500) FROM v_slice "
+        "s",
+        "SELECT id, (SELECT sum(z.d * 4611686018427387904) FROM spans z WHERE z.ts >= s.ts AND z.ts < s.ts + 90) FROM "
+        "v_slice s WHERE id < 40",
+        "SELECT id, (SELECT max(z.ts) FROM spans z WHERE z.d > s.dur AND z.ts >= s.ts AND z.ts < s.ts + NULL) FROM "
+        "v_slice s WHERE id < 40",
+    };
+    struct mirror m;
+    struct error err = {0};
+    mirror_open(&m, 20261128, PLAN_ROWS);
+    ck_assert_msg(engine_run(m.e, "test", plan_objects, &err) == 0, "%s", err.text);
+    for (size_t i = 0; i < sizeof few / sizeof *few; i++) {
+        uint64_t n = visited_by(&m, few[i]);
+        ck_assert_msg(n < PLAN_ROWS / 2, "%llu rows: %s", (unsigned long long)n, few[i]);
+    }
+    for (size_t i = 0; i < sizeof any / sizeof *any; i++)
+        mirror_compare_planner(&m, any[i]);
+    mirror_close(&m);
+}
+END_TEST
+
+Suite *sql_plan_calls_suite(void);
+Suite *sql_plan_calls_suite(void)
+{
+    Suite *s = suite_create("sql_plan_calls");
+    TCase *t = tcase_create("calls");
+    tcase_set_timeout(t, 0);
+    tcase_add_test(t, functions_of_texts);
+    tcase_add_test(t, patterns);
+    tcase_add_test(t, natural_joins);
+    tcase_add_test(t, joins_of_a_table_with_itself);
+    tcase_add_test(t, lookups_of_few_rows);
+    suite_add_tcase(s, t);
+    return s;
+}
