@@ -2,6 +2,8 @@
 #include "sql/engine/heap.h"
 #include "sql_fixture.h"
 
+#include <pthread.h>
+
 static struct sql_fixture f;
 
 static void open_engine(void)
@@ -211,6 +213,54 @@ START_TEST(memory_has_a_limit)
 }
 END_TEST
 
+/* Parts of WITH, each made of the one before twice. (Of views SQLite counts the uses.) */
+static char *doubling(unsigned levels)
+{
+    char *sql = calloc(1, levels * 100 + 200), *at = sql;
+    at += sprintf(at, "WITH a0 AS (SELECT 1 AS x)");
+    for (unsigned i = 1; i < levels; i++)
+        at += sprintf(at, ", a%u AS (SELECT * FROM a%u UNION ALL SELECT * FROM a%u)", i, i - 1, i - 1);
+    sprintf(at, " SELECT count(*) FROM a%u", levels - 1);
+    return sql;
+}
+
+START_TEST(what_a_statement_becomes_has_a_limit)
+{
+    int64_t before = sql_heap_held();
+    char *sql = doubling(40);
+    struct timespec from, to;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    sql_must_fail(&f, sql, "the statement becomes too large");
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+    ck_assert_int_lt(to.tv_sec - from.tv_sec, 20); /* it was minutes, and all of the memory */
+    ck_assert_int_le(sql_heap_held(), before + (8 << 20));
+    free(sql);
+    sql = doubling(10);
+    sql_expect(&f, sql, "512");
+    free(sql);
+}
+END_TEST
+
+static void *ask_to_stop(void *of)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 50 * 1000 * 1000}, NULL);
+    engine_interrupt(of);
+    return NULL;
+}
+
+/* A stop is heeded while a statement is compiled, and the next one runs. */
+START_TEST(compiling_can_be_interrupted)
+{
+    char *sql = doubling(40);
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, ask_to_stop, f.e), 0);
+    sql_must_fail(&f, sql, "interrupted");
+    pthread_join(thread, NULL);
+    sql_expect(&f, "SELECT 1", "1");
+    free(sql);
+}
+END_TEST
+
 Suite *sql_hostile_suite(void);
 Suite *sql_hostile_suite(void)
 {
@@ -226,6 +276,8 @@ Suite *sql_hostile_suite(void)
     tcase_add_test(t, columns_of_table_pointers_have_32_letters);
     tcase_add_loop_test(t, products_have_a_limit, 0, sizeof products / sizeof *products);
     tcase_add_test(t, memory_has_a_limit);
+    tcase_add_test(t, what_a_statement_becomes_has_a_limit);
+    tcase_add_test(t, compiling_can_be_interrupted);
     suite_add_tcase(s, t);
     return s;
 }

@@ -24,8 +24,16 @@ int engine_sqlite_error(struct engine *e, int sqlite_rc, struct error *err)
                : (sqlite_rc & 0xff) == SQLITE_INTERRUPT ? -MRD_ECANCELLED
                                                         : -MRD_ESQL;
     const char *text = code == -MRD_ENOMEM                                ? "out of memory"
+                       : code == -MRD_ECANCELLED                          ? "interrupted"
                        : (sqlite_rc & 0xff) == SQLITE_AUTH && *e->refused ? e->refused
                                                                           : sqlite3_errmsg(e->db);
+    if (code == -MRD_ENOMEM && e->compiled_too_large) {
+        code = -MRD_ELIMIT;
+        text = "the statement becomes too large: SQLite writes a view or a part of WITH out for each use of it, and "
+               "those of "
+               "this one take more than 256 MiB. CREATE PERFETTO TABLE keeps the rows of a part instead";
+    }
+    e->compiled_too_large = false;
     engine_set_error_text(e, text);
     return error_set(err, code, "%s", text);
 }
@@ -220,10 +228,14 @@ void *engine_dialect_ctx(struct engine *e)
 int engine_compile(struct engine *e, const char *text, int len, unsigned flags, sqlite3_stmt **stmt, const char **tail)
 {
     struct engine_compiled outer = e->compiled; /* a table that is connected may prepare statements of its own */
+    struct compile_heap heap;
     e->compiled = (struct engine_compiled){.text = slice_of(text, len < 0 ? strlen(text) : (size_t)len)};
+    compile_heap_begin(&heap, engine_stop(e));
     int rc = sqlite3_prepare_v3(e->db, text, len, flags, stmt, tail);
+    compile_heap_end(&heap);
     e->compiled = outer;
-    return rc;
+    e->compiled_too_large = (rc & 0xff) == SQLITE_NOMEM && heap.full;
+    return (rc & 0xff) == SQLITE_NOMEM && heap.stopped ? SQLITE_INTERRUPT : rc;
 }
 
 int engine_prepare(struct engine *e, struct slice sql, sqlite3_stmt **stmt, size_t *tail, struct error *err)

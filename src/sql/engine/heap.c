@@ -16,13 +16,49 @@ static atomic_llong held;
 static atomic_llong limit;
 static atomic_bool gated;
 
+/* In the shared library, too, reached without a call. */
+static _Thread_local struct compile_heap *compiling __attribute__((tls_model("initial-exec")));
+
+void compile_heap_begin(struct compile_heap *c, stop_flag *stop)
+{
+    *c = (struct compile_heap){.outer = compiling, .stop = stop};
+    compiling = c;
+}
+
+void compile_heap_end(struct compile_heap *c)
+{
+    compiling = c->outer;
+    if (c->outer)
+        c->outer->held += c->held;
+}
+
+/* Notes bytes that were taken or given back. */
+static inline void note(int64_t bytes)
+{
+    atomic_fetch_add_explicit(&held, bytes, memory_order_relaxed);
+    if (__builtin_expect(compiling != NULL, 0))
+        compiling->held += bytes;
+}
+
+static bool may_compile(struct compile_heap *c, int bytes)
+{
+    c->stopped |= stop_asked(c->stop);
+    c->full |= c->held + bytes > COMPILE_MAX_BYTES;
+    return !c->stopped && !c->full;
+}
+
 static bool take(int bytes)
 {
+    if (__builtin_expect(compiling != NULL, 0) && !may_compile(compiling, bytes))
+        return false;
     if (__builtin_expect(atomic_load_explicit(&gated, memory_order_relaxed), 0) && !alloc_allowed((size_t)bytes))
         return false;
     long long now = atomic_fetch_add_explicit(&held, bytes, memory_order_relaxed) + bytes;
-    if (now <= atomic_load_explicit(&limit, memory_order_relaxed))
+    if (now <= atomic_load_explicit(&limit, memory_order_relaxed)) {
+        if (__builtin_expect(compiling != NULL, 0))
+            compiling->held += bytes;
         return true;
+    }
     atomic_fetch_sub_explicit(&held, bytes, memory_order_relaxed);
     return false;
 }
@@ -33,14 +69,14 @@ static void *heap_malloc(int bytes)
     if (!take(size))
         return NULL;
     void *p = inner.xMalloc(bytes);
-    atomic_fetch_add_explicit(&held, (p ? inner.xSize(p) : 0) - size, memory_order_relaxed);
+    note((p ? inner.xSize(p) : 0) - size);
     return p;
 }
 
 static void heap_free(void *p)
 {
     if (p)
-        atomic_fetch_sub_explicit(&held, inner.xSize(p), memory_order_relaxed);
+        note(-inner.xSize(p));
     inner.xFree(p);
 }
 
@@ -51,7 +87,7 @@ static void *heap_realloc(void *p, int bytes)
         return NULL;
     void *q = inner.xRealloc(p, bytes);
     int taken = grow > 0 ? grow : 0, real = q ? inner.xSize(q) - before : 0;
-    atomic_fetch_add_explicit(&held, real - taken, memory_order_relaxed);
+    note(real - taken);
     return q;
 }
 
