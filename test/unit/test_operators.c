@@ -546,6 +546,40 @@ START_TEST(cpu_time_of_the_library_adds_up)
 }
 END_TEST
 
+/* The readings of two clocks of two machines at random times, in order or not: what the rule finds by looking at all.
+ */
+START_TEST(times_on_other_clocks_are_found_in_order_and_out_of_it)
+{
+    enum { READINGS = 40, ASKED = 60 };
+    struct sql_fixture own;
+    int64_t ts = 0;
+    seed = 7 + (uint64_t)_i;
+    sql_open(&own);
+    for (uint32_t i = 0; i < READINGS; i++) {
+        ts = _i % 2 ? random_below(500) : ts + random_below(3) * 10;
+        clock_snapshot_insert(&own.st, &(struct clock_snapshot_row){.ts = ts,
+                                                                    .clock_id = random_below(2) ? 1 : 3,
+                                                                    .clock_value = ts + random_below(100),
+                                                                    .snapshot_id = i,
+                                                                    .machine_id = random_below(4) == 0});
+    }
+    storage_finalize(&own.st);
+    for (int64_t at = -20; at < ASKED * 10; at += 7) {
+        char sql[1200];
+        snprintf(
+            sql, sizeof sql,
+            "WITH r AS (SELECT id, ts, clock_value AS v FROM clock_snapshot WHERE clock_id = 1 AND machine_id = 0), "
+            "b AS (SELECT ts, v FROM r WHERE ts <= %1$d ORDER BY ts DESC, id DESC LIMIT 1), "
+            "a AS (SELECT v FROM r WHERE ts > %1$d ORDER BY ts, id LIMIT 1) "
+            "SELECT to_realtime(%1$d) IS coalesce(min((SELECT v + %1$d - ts FROM b), ifnull((SELECT v FROM a), 1 << "
+            "60)), (SELECT v FROM a))",
+            (int)at);
+        sql_expect(&own, sql, "1");
+    }
+    sql_close(&own);
+}
+END_TEST
+
 Suite *operators_suite(void);
 Suite *operators_suite(void)
 {
@@ -554,6 +588,7 @@ Suite *operators_suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, span_joins_agree_with_a_quadratic_one, 0, 27);
+    tcase_add_loop_test(t, times_on_other_clocks_are_found_in_order_and_out_of_it, 0, 8);
     tcase_add_test(t, span_joins_pass_over_spans_that_are_apart);
     tcase_add_test(t, span_joins_refuse_what_overlaps);
     tcase_add_test(t, span_joins_push_and_nest);

@@ -18,21 +18,47 @@ struct reading {
     int64_t ts, value;
 };
 
+/* The reading of a row, if it is one of the host's clock. */
+static struct reading reading_of(const struct table *t, uint32_t row, int64_t clock_id)
+{
+    if (table_get(t, clock_snapshot_c_clock_id, row) != clock_id || table_get(t, clock_snapshot_c_machine_id, row) != 0)
+        return (struct reading){0};
+    return (struct reading){true, table_get(t, clock_snapshot_c_ts, row),
+                            table_get(t, clock_snapshot_c_clock_value, row)};
+}
+
+/* The last reading at or before `ts`, and the first behind it. */
+static void around(const struct table *t, int64_t ts, int64_t clock_id, struct reading *before, struct reading *after)
+{
+    for (uint32_t r = 0; r < t->n_rows; r++) {
+        struct reading here = reading_of(t, r, clock_id);
+        if (here.there && here.ts <= ts && (!before->there || here.ts >= before->ts))
+            *before = here;
+        else if (here.there && here.ts > ts && (!after->there || here.ts < after->ts))
+            *after = here;
+    }
+}
+
+/* The same where the rows stand in order of time: a call does not look at all of them. */
+static void around_in_order(const struct table *t, int64_t ts, int64_t clock_id, struct reading *before,
+                            struct reading *after)
+{
+    uint32_t at = table_lower_bound(t, clock_snapshot_c_ts, ts, true);
+    for (uint32_t r = at; r-- > 0 && !before->there;)
+        *before = reading_of(t, r, clock_id);
+    for (uint32_t r = at; r < t->n_rows && !after->there; r++)
+        *after = reading_of(t, r, clock_id);
+}
+
 /* False when no snapshot has the clock. */
 static bool convert(const struct storage *st, int64_t ts, int64_t clock_id, int64_t *out)
 {
     const struct table *t = &st->t[T_clock_snapshot];
     struct reading before = {0}, after = {0};
-    for (uint32_t r = 0; r < t->n_rows; r++) {
-        if (table_get(t, clock_snapshot_c_clock_id, r) != clock_id || table_get(t, clock_snapshot_c_machine_id, r) != 0)
-            continue;
-        struct reading here = {true, table_get(t, clock_snapshot_c_ts, r),
-                               table_get(t, clock_snapshot_c_clock_value, r)};
-        if (here.ts <= ts && (!before.there || here.ts >= before.ts))
-            before = here;
-        else if (here.ts > ts && (!after.there || here.ts < after.ts))
-            after = here;
-    }
+    if (t->final && t->columns[clock_snapshot_c_ts].sorted)
+        around_in_order(t, ts, clock_id, &before, &after);
+    else
+        around(t, ts, clock_id, &before, &after);
     if (before.there) {
         *out = saturating_add(before.value, saturating_sub(ts, before.ts));
         if (after.there && *out > after.value)
