@@ -65,10 +65,10 @@ struct engine {
     uint32_t generation;      /* grows when the storage has changed behind the indexes */
     bool loaded;              /* the views of a complete trace are there */
     int error_offset;
-    bool files_allowed;      /* engine_allow_files() */
-    char refused[160];       /* why the authorizer refused the statement last */
-    bool compiled_too_large; /* the statement that was compiled last (compile_heap) */
-    int operator_depth;      /* operators that run statements, within each other */
+    bool files_allowed; /* engine_allow_files() */
+    char refused[160];  /* why the authorizer refused the statement last */
+    enum { COMPILE_NOT_REFUSED, COMPILE_STOPPED, COMPILE_TOO_LARGE } compile_refused; /* since the statement began */
+    int operator_depth; /* operators that run statements, within each other */
     bool operators_too_deep;
     char *error_text;
     bool error_text_lost; /* there was no memory for it */

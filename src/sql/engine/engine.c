@@ -18,22 +18,32 @@
 
 /* ---- errors ---- */
 
+/* What ran out of memory because a statement that it compiled was refused: that is why. SQLite takes the memory of a
+ * statement within another one for that of both. */
+static int refused_code(struct engine *e, int code)
+{
+    if (code != -MRD_ENOMEM || e->compile_refused == COMPILE_NOT_REFUSED)
+        return code;
+    if (e->compile_refused == COMPILE_TOO_LARGE)
+        return -MRD_ELIMIT;
+    engine_interrupt_clear(e);
+    return -MRD_ECANCELLED;
+}
+
 int engine_sqlite_error(struct engine *e, int sqlite_rc, struct error *err)
 {
+    static const char too_large[] =
+        "the statement becomes too large: SQLite writes a view or a part of WITH out for each use of it, and those of "
+        "this one take more than 256 MiB. CREATE PERFETTO TABLE keeps the rows of a part instead";
     int code = (sqlite_rc & 0xff) == SQLITE_NOMEM       ? -MRD_ENOMEM
                : (sqlite_rc & 0xff) == SQLITE_INTERRUPT ? -MRD_ECANCELLED
                                                         : -MRD_ESQL;
+    code = refused_code(e, code);
     const char *text = code == -MRD_ENOMEM                                ? "out of memory"
                        : code == -MRD_ECANCELLED                          ? "interrupted"
+                       : code == -MRD_ELIMIT                              ? too_large
                        : (sqlite_rc & 0xff) == SQLITE_AUTH && *e->refused ? e->refused
                                                                           : sqlite3_errmsg(e->db);
-    if (code == -MRD_ENOMEM && e->compiled_too_large) {
-        code = -MRD_ELIMIT;
-        text = "the statement becomes too large: SQLite writes a view or a part of WITH out for each use of it, and "
-               "those of "
-               "this one take more than 256 MiB. CREATE PERFETTO TABLE keeps the rows of a part instead";
-    }
-    e->compiled_too_large = false;
     engine_set_error_text(e, text);
     return error_set(err, code, "%s", text);
 }
@@ -234,8 +244,11 @@ int engine_compile(struct engine *e, const char *text, int len, unsigned flags, 
     int rc = sqlite3_prepare_v3(e->db, text, len, flags, stmt, tail);
     compile_heap_end(&heap);
     e->compiled = outer;
-    e->compiled_too_large = (rc & 0xff) == SQLITE_NOMEM && heap.full;
-    return (rc & 0xff) == SQLITE_NOMEM && heap.stopped ? SQLITE_INTERRUPT : rc;
+    if ((rc & 0xff) == SQLITE_NOMEM && (heap.stopped || heap.full)) {
+        e->compile_refused = heap.stopped ? COMPILE_STOPPED : COMPILE_TOO_LARGE;
+        rc = heap.stopped ? SQLITE_INTERRUPT : rc;
+    }
+    return rc;
 }
 
 int engine_prepare(struct engine *e, struct slice sql, sqlite3_stmt **stmt, size_t *tail, struct error *err)
@@ -366,6 +379,7 @@ int engine_script_next(struct engine_script *s, struct engine_result *r, struct 
         err = &local;
     *r = (struct engine_result){.engine = e, .done = true};
     engine_interrupt_clear(e);
+    e->compile_refused = COMPILE_NOT_REFUSED;
     engine_set_error_text(e, "");
     size_t from = skip_blank(s->text, s->at);
     bool direct = e->direct;

@@ -67,7 +67,7 @@ void plan_output_close(struct plan_output *o)
 static int error_of(struct plan_output *o, int rc, struct error *err)
 {
     if (rc == SQLITE_NOMEM)
-        return error_set(err, -MRD_ENOMEM, "out of memory");
+        return engine_sqlite_error(o->e, rc, err);
     engine_interrupt_clear(o->e);
     engine_set_error_text(o->e, "interrupted");
     return error_set(err, -MRD_ECANCELLED, "interrupted");
