@@ -124,10 +124,10 @@ static void stop_thread(struct bundles_ahead *a)
 static void begin_file(struct bundles_ahead *a, const struct packet *p)
 {
     const struct importer *im = p->m->im;
+    if (a->file == im->stable_first || !importer_bytes_stable(im, p->bytes.p)) /* 0: there is no such file */
+        return;
     const uint8_t *next = p->bytes.p + p->bytes.len;
     const uint8_t *end = (const uint8_t *)im->stable_first + im->stable_len;
-    if (a->file == im->stable_first || !importer_bytes_stable(im, p->bytes.p))
-        return;
     stop_thread(a);
     a->file = im->stable_first;
     if (importer_threads(im) < 2 || (!im->opt.threads && end - next < WORTH_A_THREAD))
