@@ -32,12 +32,12 @@ void compile_heap_end(struct compile_heap *c)
         c->outer->held += c->held;
 }
 
-/* Notes bytes that were taken or given back. */
-static inline void note(int64_t bytes)
+/* Notes bytes that were taken or given back; all that are held then. */
+static inline long long note(int64_t bytes)
 {
-    atomic_fetch_add_explicit(&held, bytes, memory_order_relaxed);
     if (__builtin_expect(compiling != NULL, 0))
         compiling->held += bytes;
+    return atomic_fetch_add_explicit(&held, bytes, memory_order_relaxed) + bytes;
 }
 
 static bool may_compile(struct compile_heap *c, int bytes)
@@ -53,13 +53,9 @@ static bool take(int bytes)
         return false;
     if (__builtin_expect(atomic_load_explicit(&gated, memory_order_relaxed), 0) && !alloc_allowed((size_t)bytes))
         return false;
-    long long now = atomic_fetch_add_explicit(&held, bytes, memory_order_relaxed) + bytes;
-    if (now <= atomic_load_explicit(&limit, memory_order_relaxed)) {
-        if (__builtin_expect(compiling != NULL, 0))
-            compiling->held += bytes;
+    if (note(bytes) <= atomic_load_explicit(&limit, memory_order_relaxed))
         return true;
-    }
-    atomic_fetch_sub_explicit(&held, bytes, memory_order_relaxed);
+    note(-bytes);
     return false;
 }
 
