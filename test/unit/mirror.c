@@ -5,6 +5,7 @@
 #include "base/vec.h"
 #include "memory_gate.h"
 #include "sql/engine/heap.h"
+#include "sql/engine_private.h"
 #include "sql/planner/planner.h"
 
 #include <check.h>
@@ -366,6 +367,13 @@ bool mirror_compare_planner(struct mirror *m, const char *query)
     ck_assert_msg(a == b, "%s\nplanned: %.900s\nSQLite: %.900s", query, ours.p, theirs.p);
     ck_assert_msg(c == b, "%s\nplanned, rows by SQLite: %.900s\nSQLite: %.900s", query, stepped.p, theirs.p);
     return planned && !unplanned;
+}
+
+uint64_t mirror_visited_by(struct mirror *m, const char *query)
+{
+    uint64_t before = m->e->plan_visited;
+    ck_assert_msg(mirror_compare_planner(m, query), "no plan: %s", query);
+    return (m->e->plan_visited - before) / 2; /* it has been run twice */
 }
 
 void mirror_compare_made(struct mirror *m, uint32_t (*make)(struct text *t), int n)

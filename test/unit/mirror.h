@@ -44,6 +44,9 @@ void mirror_compare(struct mirror *m, const char *query, uint32_t ordered);
  * error. True when it had a plan. */
 bool mirror_compare_planner(struct mirror *m, const char *query);
 
+/* The same of a statement that must have a plan; the rows that the plan looks at. */
+uint64_t mirror_visited_by(struct mirror *m, const char *query);
+
 /* Fails unless the query gives the right rows or says that memory ran out, when an allocation of it fails (or all from
  * there on), ours or SQLite's; and the right rows afterwards. */
 void mirror_check_memory(struct mirror *m, const char *query, unsigned fail_at, bool for_good);

@@ -69,7 +69,8 @@ static const struct {
      "s.was_big_jank FROM android_frame_stats AS s JOIN android_cpu_time_per_frame AS c USING (frame_id)",
      "40,30,10,10,9,29,1,-"},
     {"android.memory.heap_graph.class_tree",
-     "SELECT p.name FROM _heap_graph_class_tree AS c JOIN _heap_graph_class_tree AS p ON p.id = c.parent_id WHERE c.name = "
+     "SELECT p.name FROM _heap_graph_class_tree AS c JOIN _heap_graph_class_tree AS p ON p.id = c.parent_id WHERE "
+     "c.name = "
      "'Child'",
      "RootA"},
     {"stacks.cpu_profiling", "SELECT tid, cpu, source FROM cpu_profiling_samples", "200,2,stack_sample"},

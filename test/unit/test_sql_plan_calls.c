@@ -1,8 +1,6 @@
 /* Functions of texts, patterns and joins that name their columns themselves have plans, and the answer of SQLite. */
 #include "plan_grammar.h"
 
-#include "sql/engine_private.h"
-
 #include <check.h>
 
 static void all_planned(const char *const *statements, size_t n)
@@ -97,13 +95,6 @@ START_TEST(joins_of_a_table_with_itself)
 }
 END_TEST
 
-static uint64_t visited_by(struct mirror *m, const char *statement)
-{
-    uint64_t before = m->e->plan_visited;
-    ck_assert_msg(mirror_compare_planner(m, statement), "no plan: %s", statement);
-    return (m->e->plan_visited - before) / 2; /* it has been run twice */
-}
-
 /* Few rows ask what lies between times: no list of all rows is made. Many rows ask, and one is. */
 START_TEST(lookups_of_few_rows)
 {
@@ -132,7 +123,7 @@ START_TEST(lookups_of_few_rows)
     mirror_open(&m, 20261128, PLAN_ROWS);
     ck_assert_msg(engine_run(m.e, "test", plan_objects, &err) == 0, "%s", err.text);
     for (size_t i = 0; i < sizeof few / sizeof *few; i++) {
-        uint64_t n = visited_by(&m, few[i]);
+        uint64_t n = mirror_visited_by(&m, few[i]);
         ck_assert_msg(n < PLAN_ROWS / 2, "%llu rows: %s", (unsigned long long)n, few[i]);
     }
     for (size_t i = 0; i < sizeof any / sizeof *any; i++)

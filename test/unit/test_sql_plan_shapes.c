@@ -561,13 +561,6 @@ START_TEST(compounds_of_several_kinds)
 }
 END_TEST
 
-static uint64_t visited_by(struct mirror *m, const char *statement)
-{
-    uint64_t before = m->e->plan_visited;
-    ck_assert_msg(mirror_compare_planner(m, statement), "no plan: %s", statement);
-    return (m->e->plan_visited - before) / 2; /* it has been run twice */
-}
-
 /* What the step of a recursion finds rows by is made once: rounds of few rows do not go through the table, by keys or
  * by numbers whose rows have tests of their own. */
 START_TEST(rounds_do_not_go_through_a_table)
@@ -582,7 +575,7 @@ START_TEST(rounds_do_not_go_through_a_table)
     struct mirror m;
     mirror_open(&m, 64, PLAN_ROWS);
     for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
-        uint64_t n = visited_by(&m, statements[i]);
+        uint64_t n = mirror_visited_by(&m, statements[i]);
         ck_assert_msg(n > PLAN_ROWS && n < 4 * PLAN_ROWS, "%llu rows were looked at: %s", (unsigned long long)n,
                       statements[i]);
     }
