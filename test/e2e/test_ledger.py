@@ -61,7 +61,7 @@ class Run:
         self.disk = self.file and os.getuid() == 0 and r.random() < 0.1
         self.duration_ms = r.choice([300, 500, 800])
         self.flush_ms = r.choice([0, 50, 200])
-        self.producer_args = ["--writers", r.choice([1, 3]), "--max-size", r.choice([20, 100, 1000, 9000]), "--pause-us",
+        self.producer_args = ["--writers", r.choice([1, 3]), "--max-size", r.choice([20, 100, 1000, 9000, 200000]), "--pause-us",
                               r.choice([20, 50, 500]), "--policy", r.choice(["drop", "stall"]), "--shm", r.choice([64, 256, 1024])]
         self.deflate = r.random() < 0.3
         self.procs = []

@@ -78,6 +78,7 @@ enum {
     INITIALIZE_FIELD_SCRAPE_AT_END = 990, /* 1: what is in the shared memory when the connection ends may be taken */
     SCRAPE_WHOLE_KNOWN = 2,            /* … and the length of a fragment begins with 0 until the fragment is whole */
     SCRAPE_TELLS_END = 3,              /* … and its last CommitData has COMMIT_FIELD_FINISHED, or it was cut off */
+    SCRAPE_KEEPS_LENGTHS = 4,          /* … and lengths that come late are in its memory, too (capture/shm/abi.h) */
     INITIALIZE_FIELD_READS_MORE = 991, /* bool: it holds more than is in its memory, such as the kernel's buffers */
 };
 

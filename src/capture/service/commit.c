@@ -1,5 +1,6 @@
 /* Moves chunks from the producers into the buffers. Everything in a commit and in the shared memory is untrusted: the
  * other side may write while we read. */
+#include "capture/service/late_lengths.h"
 #include "capture/service/producers.h"
 #include "capture/service/relay.h"
 #include "capture/service/state.h"
@@ -347,11 +348,29 @@ static uint64_t only_buffer(const struct service_producer *p, const struct sessi
     return found;
 }
 
+static uint64_t buffer_of_writer(const struct scrape *sc, uint16_t writer)
+{
+    uint64_t *registered = u64map_get(&sc->p->writers, writer);
+    return registered ? *registered : only_buffer(sc->p, sc->s);
+}
+
+/* Behind all chunks: they may be what waits for the lengths. */
+static void take_over_lengths(void *ctx, const struct found_chunk *c)
+{
+    struct scrape *sc = ctx;
+    uint64_t buffer = buffer_of_writer(sc, c->writer);
+    struct session_ring *ring = buffer_in_session(sc->s, buffer) ? allowed_buffer(sc->p, c->writer, buffer) : NULL;
+    const struct trace_writer_identity who = {sc->p->id, c->writer,
+                                              .machine_id = ipc_peer_identity(sc->p->peer)->machine_id};
+    if (ring)
+        late_lengths_apply(c->bytes, c->size, ring, &who);
+}
+
 static void take_over_chunk(void *ctx, const struct found_chunk *c)
 {
     struct scrape *sc = ctx;
     uint64_t *registered = u64map_get(&sc->p->writers, c->writer);
-    uint64_t buffer = registered ? *registered : only_buffer(sc->p, sc->s);
+    uint64_t buffer = buffer_of_writer(sc, c->writer);
     unsigned count = c->packets & SHM_COUNT_MASK;
     bool complete = c->state == SHM_COMPLETE;
     if (!count || (registered && !buffer_in_session(sc->s, buffer)))
@@ -381,6 +400,8 @@ void commit_take_over(struct service_producer *p, struct session *s)
     struct scrape sc = {.p = p, .s = s, .copy = mem_alloc(p->page_size)};
     if (sc.copy)
         each_chunk(p, take_over_chunk, &sc);
+    if (sc.copy && p->keeps_lengths)
+        each_chunk(p, take_over_lengths, &sc);
     mem_free(sc.copy);
     bool cut = records && p->reads_more && !p->finished;
     if (!sc.chunks && !sc.unknown && !cut)

@@ -96,6 +96,7 @@ static void initialize(struct service *svc, struct ipc_call call, struct slice a
     p->scrape_at_end = pb_find(args, INITIALIZE_FIELD_SCRAPE_AT_END, &at_end) && pb_bool(&at_end);
     p->whole_known = p->scrape_at_end && pb_u64(&at_end) >= SCRAPE_WHOLE_KNOWN;
     p->tells_end = p->scrape_at_end && pb_u64(&at_end) >= SCRAPE_TELLS_END;
+    p->keeps_lengths = p->scrape_at_end && pb_u64(&at_end) >= SCRAPE_KEEPS_LENGTHS;
     p->reads_more = pb_find(args, INITIALIZE_FIELD_READS_MORE, &at_end) && pb_bool(&at_end);
     if (m->producer_provided_shmem && !p->emulated)
         p->given_fd = ipc_peer_take_fd(call.peer);

@@ -30,10 +30,11 @@ struct service_producer {
     uint32_t page_hint, size_hint;
     int given_fd; /* shared memory that the producer brought, until the first setup; -1 */
     bool initialized, emulated, tracing_set_up, scraping, scrape_at_end;
-    bool whole_known; /* its chunks tell which packets are whole, at any moment */
-    bool tells_end;   /* it says when it has handed over everything and ends … */
-    bool finished;    /* … and has said so */
-    bool reads_more;  /* it holds more than what is in its memory */
+    bool whole_known;   /* its chunks tell which packets are whole, at any moment */
+    bool keeps_lengths; /* … and lengths that it may not have sent */
+    bool tells_end;     /* it says when it has handed over everything and ends … */
+    bool finished;      /* … and has said so */
+    bool reads_more;    /* it holds more than what is in its memory */
     /* of other machines: */
     uint64_t connected_ns, commit_ns; /* when it came, and handed something over last */
     bool returns;                     /* a session waits to hear of it again */

@@ -92,6 +92,12 @@ bool session_ring_patch(struct session_ring *r, const struct trace_writer_identi
                               has_more);
 }
 
+bool session_ring_lacks_patches(const struct session_ring *r, const struct trace_writer_identity *who,
+                                uint32_t chunk_id)
+{
+    return trace_buffer_lacks_patches(ring_of(r, who->machine_id), who->producer_id, who->writer_id, chunk_id);
+}
+
 void session_ring_begin_read(struct session_ring *r, bool final)
 {
     r->final = final;

@@ -25,6 +25,9 @@ void session_ring_write(struct session_ring *r, const struct trace_chunk *c);
 bool session_ring_patch(struct session_ring *r, const struct trace_writer_identity *who, uint32_t chunk_id,
                         const struct trace_patch *patches, size_t n, bool has_more);
 
+bool session_ring_lacks_patches(const struct session_ring *r, const struct trace_writer_identity *who,
+                                uint32_t chunk_id);
+
 void session_ring_begin_read(struct session_ring *r, bool final);
 bool session_ring_read(struct session_ring *r, struct trace_packet *p);
 

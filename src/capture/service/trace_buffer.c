@@ -384,6 +384,13 @@ bool trace_buffer_patch(struct trace_buffer *b, uint16_t producer_id, uint16_t w
     return true;
 }
 
+bool trace_buffer_lacks_patches(struct trace_buffer *b, uint16_t producer_id, uint16_t writer_id, uint32_t chunk_id)
+{
+    struct sequence *s = find_sequence(b, producer_id, writer_id);
+    struct chunk_meta *m = s ? sequence_find(s, chunk_id) : NULL;
+    return m && m->flags & SHM_NEEDS_PATCHING;
+}
+
 /* ---- copies and statistics ---- */
 
 struct trace_buffer *trace_buffer_clone(const struct trace_buffer *b)

@@ -107,6 +107,9 @@ struct trace_patch {
 bool trace_buffer_patch(struct trace_buffer *b, uint16_t producer_id, uint16_t writer_id, uint32_t chunk_id,
                         const struct trace_patch *patches, size_t n, bool has_more);
 
+/* Is the chunk here, and waits for patches? */
+bool trace_buffer_lacks_patches(struct trace_buffer *b, uint16_t producer_id, uint16_t writer_id, uint32_t chunk_id);
+
 /* Starts a pass over all sequences. `final`: no chunk and no patch will come any more. */
 void trace_buffer_begin_read(struct trace_buffer *b, bool final);
 

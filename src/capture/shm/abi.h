@@ -29,6 +29,22 @@
 #define SHM_FLAGS_SHIFT      10
 #define SHM_DROP_PACKET_SIZE 0x0fffffffu /* a fragment of this length: the writer dropped the packet */
 
+/* At the end of a chunk, behind a packet that was handed over in parts and is finished: its lengths that may not have
+ * been sent yet, as many entries as the footer says and then the footer. No fragment reaches so far. Ours alone: others
+ * neither write nor read them. */
+struct shm_late_length {
+    uint32_t chunk_id; /* of the same writer */
+    uint32_t offset;   /* in the payload */
+    uint8_t bytes[4];
+};
+
+struct shm_late_footer {
+    _Atomic uint32_t magic; /* SHM_LATE_MAGIC, or something else: none */
+    uint32_t n;
+};
+
+#define SHM_LATE_MAGIC 0x6c617465u
+
 enum shm_chunk_state { SHM_FREE = 0, SHM_BEING_WRITTEN = 1, SHM_BEING_READ = 2, SHM_COMPLETE = 3 };
 enum shm_layout { SHM_UNPARTITIONED = 0, SHM_DIV1 = 1, SHM_DIV2 = 2, SHM_DIV4 = 3, SHM_DIV7 = 4, SHM_DIV14 = 5 };
 enum shm_chunk_flags {
@@ -67,6 +83,11 @@ static inline enum shm_chunk_state shm_state(uint32_t bitmap, unsigned chunk)
 static inline uint32_t shm_with_state(uint32_t bitmap, unsigned chunk, enum shm_chunk_state s)
 {
     return (bitmap & ~(3u << (2 * chunk))) | (uint32_t)s << (2 * chunk);
+}
+
+static inline struct shm_late_footer *shm_late_footer(uint8_t *chunk, uint32_t size)
+{
+    return (struct shm_late_footer *)(void *)(chunk + size - sizeof(struct shm_late_footer));
 }
 
 /* Moves chunk `chunk` from state `from` to `to`; false when it is not in `from`. When the last chunk of a page becomes

@@ -249,6 +249,7 @@ bool shm_arbiter_get_chunk(struct shm_arbiter *a, uint32_t chunk_id, uint16_t wr
     }
     struct shm_chunk_header *h = (struct shm_chunk_header *)(void *)c->p;
     c->id = chunk_id;
+    atomic_store_explicit(&shm_late_footer(c->p, c->size)->magic, 0, memory_order_relaxed); /* of an earlier chunk */
     c->p[SHM_CHUNK_HEADER] = 0; /* of a fragment that is counted from the start: not whole yet */
     atomic_store_explicit(&h->chunk_id, chunk_id, memory_order_relaxed);
     atomic_store_explicit(&h->writer_id, writer_id, memory_order_relaxed);

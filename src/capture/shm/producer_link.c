@@ -387,7 +387,7 @@ static void on_bound(void *ctx)
     pb_put_str(w, INITIALIZE_CONNECTION_REQUEST_PRODUCER_NAME, p->name);
     pb_put_varint(w, INITIALIZE_CONNECTION_REQUEST_SMB_SCRAPING_MODE, p->o.scraping_enabled ? 1 : 2);
     pb_put_str(w, INITIALIZE_CONNECTION_REQUEST_SDK_VERSION, "Meridian v" MERIDIAN_VERSION);
-    pb_put_varint(w, INITIALIZE_FIELD_SCRAPE_AT_END, SCRAPE_TELLS_END);
+    pb_put_varint(w, INITIALIZE_FIELD_SCRAPE_AT_END, SCRAPE_KEEPS_LENGTHS);
     if (p->o.reads_more)
         pb_put_varint(w, INITIALIZE_FIELD_READS_MORE, 1);
     ipc_client_invoke(p->client, PRODUCER_INITIALIZE_CONNECTION, pb_written(w), -1, on_initialized, p);

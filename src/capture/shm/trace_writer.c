@@ -218,6 +218,23 @@ static bool get_continuation(struct trace_writer *w, struct shm_chunk *c)
            (hand_over_kept(w) && get_chunk(w, c, packets, w->policy));
 }
 
+/* The packet goes on in `c`; false: memory is out, and its lengths cannot be sent. */
+static bool continue_in(struct trace_writer *w, const struct shm_chunk *c)
+{
+    add_flags(&w->chunk, SHM_LAST_CONTINUES);
+    put_length(w->frag_size, (uint32_t)(w->cur - w->frag));
+    w->bytes_before += (uint64_t)(w->cur - w->frag);
+    w->kept[w->n_kept++] = (struct trace_writer_kept){w->chunk, (uint32_t)(w->cur - w->chunk.p)};
+    w->stats.chunks++;
+    bool ok = (!c->scarce && w->n_kept < TRACE_WRITER_MAX_KEPT) || hand_over_kept(w);
+    use_chunk(w, c); /* its first length is 0, see shm_arbiter_get_chunk() */
+    w->frag_size = w->cur;
+    w->cur += 4;
+    w->frag = w->cur;
+    w->fragmented = true;
+    return ok;
+}
+
 /* The chunk is full in the middle of a packet: continue it in the next one. */
 static void next_chunk(struct trace_writer *w)
 {
@@ -232,19 +249,39 @@ static void next_chunk(struct trace_writer *w)
         drop_packet(w);
         return;
     }
-    add_flags(&w->chunk, SHM_LAST_CONTINUES);
-    put_length(w->frag_size, (uint32_t)(w->cur - w->frag));
-    w->bytes_before += (uint64_t)(w->cur - w->frag);
-    w->kept[w->n_kept++] = (struct trace_writer_kept){w->chunk, (uint32_t)(w->cur - w->chunk.p)};
-    w->stats.chunks++;
-    bool ok = (!c.scarce && w->n_kept < TRACE_WRITER_MAX_KEPT) || hand_over_kept(w);
-    use_chunk(w, &c); /* its first length is 0, see shm_arbiter_get_chunk() */
-    w->frag_size = w->cur;
-    w->cur += 4;
-    w->frag = w->cur;
-    w->fragmented = true;
-    if (!ok)
+    if (!continue_in(w, &c))
         drop_packet(w);
+}
+
+/* Room for the lengths of a packet that ends here. Where there is little, its last byte goes into a chunk of its own,
+ * if one is free. */
+static bool room_for_late_lengths(struct trace_writer *w)
+{
+    size_t need = w->n_patches * sizeof(struct shm_late_length) + sizeof(struct shm_late_footer);
+    struct shm_chunk c = {0};
+    if ((size_t)(w->end - w->cur) >= need)
+        return true;
+    if (w->cur - w->frag < 2 || !get_chunk(w, &c, 1 | SHM_FIRST_CONTINUES << SHM_FLAGS_SHIFT, SHM_DROP))
+        return false;
+    uint8_t last = *--w->cur;
+    continue_in(w, &c);
+    *w->cur++ = last;
+    return (size_t)(w->end - w->cur) >= need;
+}
+
+/* Leaves the lengths that are about to be sent at the end of the chunk, for when this process is killed before. */
+static void keep_late_lengths(struct trace_writer *w)
+{
+    struct shm_late_footer *footer = shm_late_footer(w->chunk.p, w->chunk.size);
+    uint8_t *at = (uint8_t *)footer - w->n_patches * sizeof(struct shm_late_length);
+    w->end = at - TAIL;
+    for (size_t i = 0; i < w->n_patches; i++, at += sizeof(struct shm_late_length)) {
+        struct shm_late_length l = {w->patches[i].chunk_id, w->patches[i].offset, {0}};
+        memcpy(l.bytes, w->patches[i].bytes, sizeof l.bytes);
+        memcpy(at, &l, sizeof l);
+    }
+    footer->n = (uint32_t)w->n_patches;
+    atomic_store_explicit(&footer->magic, SHM_LATE_MAGIC, memory_order_release);
 }
 
 void trace_writer_begin_packet(struct trace_writer *w)
@@ -289,6 +326,7 @@ void trace_writer_end_packet(struct trace_writer *w)
         use_garbage(w);
         return;
     }
+    bool keeps = w->n_patches && room_for_late_lengths(w);
     size_t len = (size_t)(w->cur - w->frag);
     if (len <= SHORT_LENGTH && !w->fragmented) {
         memmove(w->frag_size + 1, w->frag, len);
@@ -299,6 +337,8 @@ void trace_writer_end_packet(struct trace_writer *w)
     }
     w->frag_size = NULL;
     w->first_packet = false;
+    if (keeps)
+        keep_late_lengths(w);
     hand_over_kept(w);
     if (w->n_patches)
         send_patches(w);

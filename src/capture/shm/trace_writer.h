@@ -10,7 +10,8 @@
  * A packet may be larger than a chunk, or than the shared memory: it is continued. Full chunks are kept until it ends,
  * so that a packet that is finished is whole in the memory, whatever becomes of this process; only when the packet is
  * long (TRACE_WRITER_MAX_KEPT chunks) or chunks are scarce they go out before, and the lengths of messages that were
- * still open are sent behind as patches. When no chunk is free the writer drops (into a scratch area), stalls or
+ * still open are sent behind as patches. Until they are sent they stand at the end of the packet's last chunk, too
+ * (struct shm_late_length). When no chunk is free the writer drops (into a scratch area), stalls or
  * aborts, as its policy says; a mark is left in the memory for every row of lost packets, which the service counts as
  * trace_writer_packet_loss, and the next packet that gets through carries previous_packet_dropped.
  *
