@@ -85,8 +85,13 @@ static inline bool pb_next(struct pb_cursor *c, struct pb_field *f)
     uint64_t tag;
     if (p >= c->end)
         return false;
-    if (!pb_varint(&p, c->end, &tag) || tag >> 3 == 0 || tag >> 3 > 0x1fffffff)
+    if (__builtin_expect(*p < 0x80, 1)) {
+        tag = *p++;
+        if (tag >> 3 == 0)
+            goto damaged;
+    } else if (!pb_varint(&p, c->end, &tag) || tag >> 3 == 0 || tag >> 3 > 0x1fffffff) {
         goto damaged;
+    }
     f->id = (uint32_t)(tag >> 3);
     f->wire = tag & 7;
     f->p = NULL;
@@ -126,43 +131,48 @@ damaged:
     return false;
 }
 
-/* The next two: the value of the next field, when that has this number (1 to 15) and wire type; else false, and nothing
- * is read. For messages whose fields nearly always come in one order: who wants another reads them by pb_next() from
- * the beginning. */
-static inline bool pb_take_varint(struct pb_cursor *c, uint32_t id, uint64_t *value)
+/* --- fields whose order is known ----------------------------------------------------------------------------------
+ *
+ * Messages of some kinds nearly always have their fields in one order. These read a field only when it is the next one:
+ * who wants another order reads the message by pb_next() from the beginning. */
+
+/* The bytes from p on as a word, the first one lowest; 0 for those from `end` on. At least 8 bytes before `end` must be
+ * readable. */
+static inline uint64_t pb_word(const uint8_t *p, const uint8_t *end)
 {
-    const uint8_t *p = c->p;
-    uint32_t tag = id << 3 | PB_VARINT;
-    if (c->end - p >= 8) {
-        uint64_t word, last;
+    uint64_t word;
+    size_t left = (size_t)(end - p);
+    if (__builtin_expect(left >= 8, 1)) {
         memcpy(&word, p, 8);
-        if ((uint8_t)word != tag)
-            return false;
-        word >>= 8;
-        last = ~word & 0x80808080;
-        if (__builtin_expect(last != 0, 1)) { /* of up to 4 bytes, whose number is not guessed */
-            unsigned bits = (unsigned)__builtin_ctzll(last) + 1;
-            word &= (1ull << bits) - 1;
-            *value = (word & 0x7f) | (word >> 1 & 0x7f << 7) | (word >> 2 & 0x7f << 14) | (word >> 3 & 0x7f << 21);
-            c->p = p + 1 + bits / 8;
-            return true;
-        }
+        return word;
     }
-    if (p == c->end || *p++ != tag || !pb_varint(&p, c->end, value))
-        return false;
-    c->p = p;
-    return true;
+    memcpy(&word, end - 8, 8);
+    return left ? word >> (64 - 8 * left) : 0;
 }
 
-static inline bool pb_take_bytes(struct pb_cursor *c, uint32_t id, struct slice *bytes)
+/* The field at the beginning of a word: its bytes, when it has this number (1 to 15) and is a varint of up to 4 bytes;
+ * else 0. Where the word ends before 8 bytes, the caller compares: a field that runs over the end is longer. */
+static inline unsigned pb_word_varint(uint64_t word, uint32_t id, uint64_t *value)
 {
-    const uint8_t *p = c->p;
-    uint64_t len;
-    if (p == c->end || *p++ != (id << 3 | PB_BYTES) || !pb_varint(&p, c->end, &len) || len > (uint64_t)(c->end - p))
-        return false;
-    *bytes = slice_of(p, (size_t)len);
-    c->p = p + len;
-    return true;
+    uint64_t last = ~(word >> 8) & 0x80808080;
+    if ((uint8_t)word != (id << 3 | PB_VARINT) || !last)
+        return 0;
+    uint64_t v = word >> 8 & (last ^ (last - 1));
+    v = (v & 0x7f007f) | (v & 0x7f007f00) >> 1;
+    *value = (v & 0x3fff) | (v & 0x3fff0000) >> 2;
+    return 2 + (unsigned)__builtin_ctzll(last) / 8;
+}
+
+/* The varint of up to 8 bytes at the beginning of a word: its bytes, else 0. */
+static inline unsigned pb_word_value(uint64_t word, uint64_t *value)
+{
+    uint64_t last = ~word & 0x8080808080808080, v = word & (last ^ (last - 1));
+    if (__builtin_expect(!last, 0))
+        return 0;
+    v = (v & 0x007f007f007f007f) | (v & 0x7f007f007f007f00) >> 1;
+    v = (v & 0x00003fff00003fff) | (v & 0x3fff00003fff0000) >> 2;
+    *value = (v & 0x0fffffff) | (v & 0x0fffffff00000000) >> 4;
+    return 1 + (unsigned)__builtin_ctzll(last) / 8;
 }
 
 static inline struct slice pb_bytes(const struct pb_field *f)

@@ -5,16 +5,24 @@
 
 /* --- its head ----------------------------------------------------------------------------------------------------- */
 
-/* Passes over the events that come next: nearly all that a bundle holds. */
-static inline void pass_events(struct pb_cursor *c)
+/* The next field, when it is an event: nearly all that a bundle holds. What is wrong with it, pb_next() says. */
+static inline bool next_event(struct pb_cursor *c, struct slice *event)
 {
     uint64_t len;
-    while (c->p < c->end && *c->p == (FTRACE_EVENT_BUNDLE_EVENT << 3 | PB_BYTES)) {
-        const uint8_t *p = c->p + 1;
-        if (!pb_varint(&p, c->end, &len) || len > (uint64_t)(c->end - p))
-            return; /* pb_next() says what is wrong with it */
-        c->p = p + len;
-    }
+    const uint8_t *p = c->p + 1;
+    if (c->p == c->end || *c->p != (FTRACE_EVENT_BUNDLE_EVENT << 3 | PB_BYTES) || !pb_varint(&p, c->end, &len) ||
+        len > (uint64_t)(c->end - p))
+        return false;
+    *event = slice_of(p, (size_t)len);
+    c->p = p + len;
+    return true;
+}
+
+static inline void pass_events(struct pb_cursor *c)
+{
+    struct slice event;
+    while (next_event(c, &event))
+        ;
 }
 
 static void head_field(struct bundle_head *h, const struct pb_field *f)
@@ -93,13 +101,31 @@ static uint32_t event_id(struct slice event)
     return 0;
 }
 
-static inline enum event_start event_start(struct slice event, struct sort_event *e, uint32_t *id)
+/* Nearly all events are timestamp, pid, event, in this order. What is behind the timestamp; else NULL. */
+static inline const uint8_t *start_in_order(struct slice event, uint64_t *raw, uint32_t *id)
+{
+    const uint8_t *p = event.p, *end = event.p + event.len;
+    uint64_t word, pid;
+    if (event.len < 1 + sizeof word || *p++ != (FTRACE_EVENT_TIMESTAMP << 3 | PB_VARINT))
+        return NULL;
+    memcpy(&word, p, sizeof word);
+    unsigned n = pb_word_value(word, raw);
+    p += n;
+    word = pb_word(p, end);
+    unsigned m = n ? pb_word_varint(word, FTRACE_EVENT_PID, &pid) : 0; /* at most 5 */
+    word >>= 8 * m;
+    unsigned two = word >> 7 & 1; /* bytes of the tag, less one */
+    uint32_t tag = two ? (uint32_t)((word & 0x7f) | (word >> 1 & 0x7f << 7)) : (uint32_t)word & 0x7f;
+    *id = tag >> 3;
+    return m && (tag & 7) == PB_BYTES && !(two & word >> 15) && m + 1 + two <= (size_t)(end - p) ? p : NULL;
+}
+
+static __attribute__((noinline)) enum event_start start_of_any(struct slice event, struct sort_event *e, uint32_t *id)
 {
     const uint8_t *q = event.p, *end = event.p + event.len;
     uint64_t raw = 0, pid, tag;
     uint32_t flags = EVENT_FROM_START;
     *id = 0;
-    /* Nearly all events are timestamp, pid, event, in this order. */
     if (event.len > 2 && *q == (FTRACE_EVENT_TIMESTAMP << 3 | PB_VARINT) && (++q, pb_varint(&q, end, &raw))) {
         const uint8_t *after_ts = q;
         if (q < end && *q == (FTRACE_EVENT_PID << 3 | PB_VARINT) && (++q, pb_varint(&q, end, &pid)) &&
@@ -122,6 +148,16 @@ static inline enum event_start event_start(struct slice event, struct sort_event
     return EVENT_READ;
 }
 
+static inline enum event_start event_start(struct slice event, struct sort_event *e, uint32_t *id)
+{
+    uint64_t raw;
+    const uint8_t *p = start_in_order(event, &raw, id);
+    if (!p || !*id)
+        return start_of_any(event, e, id);
+    *e = (struct sort_event){.ts = (int64_t)raw, .a = (uintptr_t)p, .b = (uint64_t)(event.p + event.len - p) << 32};
+    return EVENT_READ;
+}
+
 enum event_start ftrace_event_start(struct slice event, struct sort_event *e, uint32_t *id)
 {
     return event_start(event, e, id);
@@ -135,22 +171,32 @@ static void begin_part(struct ftrace_gather *g, struct bundle_split *s, enum bun
     g->blocks = &s->blocks[part];
 }
 
+/* False when it is damaged, or has to wait. */
+static inline bool split_event(struct slice event, struct ftrace_gather *g)
+{
+    struct sort_event e;
+    uint32_t id;
+    if (event_start(event, &e, &id) != EVENT_READ || (id >= FIRST_EVENT_THAT_WAITS && ftrace_event_waits(id)))
+        return false;
+    ftrace_gather(g, e);
+    return true;
+}
+
 static bool split_events(struct bundle_split *s, struct ftrace_gather *g)
 {
     struct pb_cursor c = pb_cursor(s->bytes);
     struct pb_field f;
+    struct slice event;
     begin_part(g, s, PART_EVENTS);
-    while (pb_next(&c, &f)) {
-        struct sort_event e;
-        uint32_t id;
-        if (f.id != FTRACE_EVENT_BUNDLE_EVENT || f.wire != PB_BYTES) {
+    for (;;) {
+        if (next_event(&c, &event)) {
+            if (!split_event(event, g))
+                return false;
+        } else if (pb_next(&c, &f)) {
             head_field(&s->head, &f);
-            continue;
+        } else {
+            break;
         }
-        if (event_start(pb_bytes(&f), &e, &id) != EVENT_READ ||
-            (id >= FIRST_EVENT_THAT_WAITS && ftrace_event_waits(id)))
-            return false;
-        ftrace_gather(g, e);
     }
     ftrace_gather_flush(g);
     return !c.bad;

@@ -89,6 +89,19 @@ struct ftrace_comm {
     strid id;
 };
 
+/* A thread as the end of a sched_switch names it: name, pid, priority. The same bytes mean the same, whenever they
+ * come. */
+enum { FTRACE_RUNNER_BITS = 7 };
+struct ftrace_runner {
+    uint64_t first, last;    /* the name, by bytes_ends() */
+    uint64_t next_who;       /* the fields of pid and priority, and zeros behind them */
+    uint64_t prev_who, mask; /* the same as the next switch begins with them, and which bits are theirs */
+    uint32_t name_len;       /* 0: nobody yet */
+    uint32_t who_len;
+    int32_t pid, prio;
+    strid name;
+};
+
 struct ftrace_cpu {
     struct ftrace_machine *f;
     uint32_t cpu;
@@ -96,6 +109,7 @@ struct ftrace_cpu {
     uint32_t queue_switch;
     uint32_t queue_waking;
     bool seen_bundle;
+    const struct ftrace_runner *runner;                           /* whom the last switch led to; NULL: not met yet */
     int64_t ucpu;                                                 /* row of cpu, -1 until an event is inserted */
     uint32_t track_irq, track_softirq, track_hrtimer, track_napi; /* + 1; 0: not made yet */
 };
@@ -153,6 +167,7 @@ struct ftrace_machine {
     struct u64map formatted;  /* what was formatted to a name -> that name (see ftrace_formatted()) */
 
     struct ftrace_comm recent_comms[1 << FTRACE_COMM_BITS];
+    struct ftrace_runner runners[1 << FTRACE_RUNNER_BITS];
     struct kept_args kept;
 
     struct generic_events *generic;   /* generic.c */
@@ -223,8 +238,9 @@ static inline int64_t ftrace_ucpu(struct ftrace_cpu *c)
 }
 void ftrace_args_init(struct ftrace_machine *f);
 
-/* sched_switch and sched_waking with all their fields. */
+/* sched_switch and sched_waking with all their fields (handlers_sched.c). */
 void ftrace_sched_switch(const struct ftrace_event *e, struct ftrace_cpu *c);
+void ftrace_sched_waking(const struct ftrace_event *e);
 
 /* Events described in the trace itself (generic.c). */
 struct generic_events *generic_events_open(struct ftrace_machine *f);

@@ -1,119 +1,9 @@
-/* Events of tasks: switching, waking, birth, renaming, death, signals, probes. */
-#include "base/hash.h"
+/* Events of tasks: birth, renaming, death, signals, probes. Switching and waking are in handlers_sched.c. */
 #include "importer/ftrace/ftrace_internal.h"
 
 #include "wire/fields.h"
 
 enum { CLONE_THREAD = 0x00010000 /* linux/sched.h */ };
-
-/* Switches and wakings name the same few threads again and again. */
-static inline strid comm_of(const struct ftrace_event *e, struct slice comm)
-{
-    uint64_t first, last;
-    if (!comm.len || comm.len > FTRACE_COMM_BYTES)
-        return import_slice(e->m->im, comm);
-    bytes_ends(comm.p, comm.len, &first, &last);
-    struct ftrace_comm *c =
-        &e->f->recent_comms[hash_fold(first ^ comm.len, last * 2 + 1) >> 7 & ((1 << FTRACE_COMM_BITS) - 1)];
-    if (c->first != first || c->last != last || c->len != comm.len)
-        *c = (struct ftrace_comm){first, last, (uint32_t)comm.len, import_slice(e->m->im, comm)};
-    return c->id;
-}
-
-struct switch_fields {
-    struct slice prev_comm, next_comm;
-    uint64_t prev_pid, prev_prio, prev_state, next_pid, next_prio;
-};
-
-/* As recorders write a switch: every field, in the order of the numbers. */
-static inline bool switch_in_order(struct slice payload, struct switch_fields *s)
-{
-    struct pb_cursor c = pb_cursor(payload);
-    return pb_take_bytes(&c, FTRACE_SCHED_SWITCH_PREV_COMM, &s->prev_comm) &&
-           pb_take_varint(&c, FTRACE_SCHED_SWITCH_PREV_PID, &s->prev_pid) &&
-           pb_take_varint(&c, FTRACE_SCHED_SWITCH_PREV_PRIO, &s->prev_prio) &&
-           pb_take_varint(&c, FTRACE_SCHED_SWITCH_PREV_STATE, &s->prev_state) &&
-           pb_take_bytes(&c, FTRACE_SCHED_SWITCH_NEXT_COMM, &s->next_comm) &&
-           pb_take_varint(&c, FTRACE_SCHED_SWITCH_NEXT_PID, &s->next_pid) &&
-           pb_take_varint(&c, FTRACE_SCHED_SWITCH_NEXT_PRIO, &s->next_prio) && c.p == c.end;
-}
-
-static __attribute__((noinline)) void switch_in_disorder(struct slice payload, struct switch_fields *s)
-{
-    struct pb_cursor cursor = pb_cursor(payload);
-    struct pb_field f;
-    *s = (struct switch_fields){.prev_comm = slice_of("", 0), .next_comm = slice_of("", 0)};
-    while (pb_next(&cursor, &f)) {
-        switch (f.id) {
-        case FTRACE_SCHED_SWITCH_PREV_COMM:
-            s->prev_comm = pb_bytes(&f);
-            break;
-        case FTRACE_SCHED_SWITCH_PREV_PID:
-            s->prev_pid = pb_u64(&f);
-            break;
-        case FTRACE_SCHED_SWITCH_PREV_STATE:
-            s->prev_state = pb_u64(&f);
-            break;
-        case FTRACE_SCHED_SWITCH_NEXT_COMM:
-            s->next_comm = pb_bytes(&f);
-            break;
-        case FTRACE_SCHED_SWITCH_NEXT_PID:
-            s->next_pid = pb_u64(&f);
-            break;
-        case FTRACE_SCHED_SWITCH_NEXT_PRIO:
-            s->next_prio = pb_u64(&f);
-            break;
-        }
-    }
-}
-
-void ftrace_sched_switch(const struct ftrace_event *e, struct ftrace_cpu *c)
-{
-    struct switch_fields s;
-    if (!switch_in_order(e->payload, &s))
-        switch_in_disorder(e->payload, &s);
-    uint32_t prev =
-        sched_tracker_switch(e->m->sched, e->cpu, e->ts, (int32_t)s.prev_pid, comm_of(e, s.prev_comm),
-                             (int64_t)s.prev_state, (int32_t)s.next_pid, comm_of(e, s.next_comm), (int32_t)s.next_prio);
-    if (!e->m->im->opt.no_ftrace_raw)
-        ftrace_add_row(e, c, prev, 0);
-}
-
-/* The same for a waking; younger kernels have no field "success". */
-static inline bool waking_in_order(struct slice payload, struct slice *comm, uint64_t *pid)
-{
-    struct pb_cursor c = pb_cursor(payload);
-    uint64_t other;
-    if (!pb_take_bytes(&c, FTRACE_SCHED_WAKING_COMM, comm) || !pb_take_varint(&c, FTRACE_SCHED_WAKING_PID, pid) ||
-        !pb_take_varint(&c, FTRACE_SCHED_WAKING_PRIO, &other))
-        return false;
-    pb_take_varint(&c, FTRACE_SCHED_WAKING_SUCCESS, &other);
-    return pb_take_varint(&c, FTRACE_SCHED_WAKING_TARGET_CPU, &other) && c.p == c.end;
-}
-
-static __attribute__((noinline)) void waking_in_disorder(struct slice payload, struct slice *comm, uint64_t *pid)
-{
-    struct pb_cursor cursor = pb_cursor(payload);
-    struct pb_field f;
-    *comm = slice_of("", 0);
-    *pid = 0;
-    while (pb_next(&cursor, &f)) {
-        if (f.id == FTRACE_SCHED_WAKING_COMM)
-            *comm = pb_bytes(&f);
-        else if (f.id == FTRACE_SCHED_WAKING_PID)
-            *pid = pb_u64(&f);
-    }
-}
-
-static void sched_waking(const struct ftrace_event *e)
-{
-    struct slice comm;
-    uint64_t pid;
-    if (!waking_in_order(e->payload, &comm, &pid))
-        waking_in_disorder(e->payload, &comm, &pid);
-    uint32_t wakee = process_tracker_named_thread(e->m->processes, (int32_t)pid, comm_of(e, comm));
-    sched_tracker_waking(e->m->sched, e->ts, wakee, event_utid(e), SCHED_FLAGS_UNKNOWN);
-}
 
 static void sched_process_free(const struct ftrace_event *e)
 {
@@ -249,7 +139,7 @@ static void funcgraph_exit(const struct ftrace_event *e)
 
 const struct ftrace_handler ftrace_handlers_task[] = {
     {FTRACE_EVENT_SCHED_BLOCKED_REASON, "sched_blocked_reason", sched_blocked_reason},
-    {FTRACE_EVENT_SCHED_WAKING, "sched_waking", sched_waking},
+    {FTRACE_EVENT_SCHED_WAKING, "sched_waking", ftrace_sched_waking},
     {FTRACE_EVENT_TASK_NEWTASK, "task_newtask", task_newtask},
     {FTRACE_EVENT_TASK_RENAME, "task_rename", task_rename},
     {FTRACE_EVENT_SCHED_PROCESS_EXIT, "sched_process_exit", sched_process_exit},

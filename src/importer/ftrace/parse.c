@@ -81,10 +81,27 @@ static void parse_slow(struct ftrace_event *e, struct ftrace_cpu *c, uint32_t fl
 /* The usual form, behind the timestamp: pid, then one event, and nothing else. */
 static inline bool read_fast(struct ftrace_event *e, const uint8_t *p, const uint8_t *end)
 {
-    uint64_t pid, tag, len;
-    p++; /* the pid's tag, seen when the event was queued */
-    if (!pb_varint(&p, end, &pid) || !pb_varint(&p, end, &tag) || !pb_varint(&p, end, &len) ||
-        len != (uint64_t)(end - p))
+    uint64_t word, pid, tag, len;
+    unsigned n = 0;
+    if (__builtin_expect(end - p >= 8, 1)) {
+        memcpy(&word, p, 8);
+        n = pb_word_varint(word, FTRACE_EVENT_PID, &pid); /* at most 5 */
+        word >>= 8 * n;
+    }
+    if (n && !(word & 0x8080)) { /* tag and length of a byte each */
+        tag = word & 0x7f;
+        len = word >> 8 & 0x7f;
+        p += n + 2;
+    } else if (n && !(word & 0x808000)) { /* two bytes, one byte */
+        tag = (word & 0x7f) | (word >> 1 & 0x7f << 7);
+        len = word >> 16 & 0x7f;
+        p += n + 3;
+    } else {
+        p++; /* the pid's tag, seen when the event was queued */
+        if (!pb_varint(&p, end, &pid) || !pb_varint(&p, end, &tag) || !pb_varint(&p, end, &len))
+            return false;
+    }
+    if (len != (uint64_t)(end - p))
         return false;
     e->pid = (uint32_t)pid;
     e->id = (uint32_t)(tag >> 3);

@@ -46,10 +46,14 @@ struct scan {
     bool chrome; /* a packet of Chrome's first recorders */
     bool bad;
     uint8_t n_handled;
-    struct slice clock_snapshot, trace_stats, remote_clock_sync, service_event, defaults, interned, attributes;
-    struct slice compressed;
     bool zstd;
-    struct pb_field early;        /* p NULL: none */
+    bool has_rare;
+    /* From here on only what is said to be there is written. */
+    struct rare {
+        struct slice clock_snapshot, trace_stats, remote_clock_sync, service_event, defaults, interned, attributes;
+        struct slice compressed;
+        struct pb_field early; /* p NULL: none */
+    } rare;
     const uint8_t *first_handled; /* its tag */
     struct pb_field handled[MAX_FIELDS_PER_PACKET];
 };
@@ -143,12 +147,33 @@ bool proto_reader_has_deferred(const struct proto_reader *r)
     return r->deferred.n > 0;
 }
 
+static struct rare *rare(struct scan *s)
+{
+    if (!s->has_rare)
+        s->rare = (struct rare){0};
+    s->has_rare = true;
+    return &s->rare;
+}
+
+/* Most packets begin with it. */
+static inline void take_first_timestamp(struct pb_cursor *c, struct scan *s)
+{
+    uint64_t word;
+    if (c->end - c->p <= (ptrdiff_t)sizeof word || *c->p != (TRACE_PACKET_TIMESTAMP << 3 | PB_VARINT))
+        return;
+    memcpy(&word, c->p + 1, sizeof word);
+    unsigned n = pb_word_value(word, &s->timestamp);
+    s->has_timestamp = n > 0;
+    c->p += n ? n + 1 : 0;
+}
+
 /* Long: one case a field, in the one pass over a packet. */
 static void scan_packet(const struct proto_reader *r, struct slice bytes, struct scan *s)
 {
-    memset(s, 0, offsetof(struct scan, handled));
+    memset(s, 0, offsetof(struct scan, rare));
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
+    take_first_timestamp(&c, s);
     for (const uint8_t *tag = c.p; pb_next(&c, &f); tag = c.p) {
         switch (f.id) {
         case TRACE_PACKET_TRUSTED_UID:
@@ -187,29 +212,29 @@ static void scan_packet(const struct proto_reader *r, struct slice bytes, struct
             s->machine_id = pb_u32(&f);
             break;
         case TRACE_PACKET_CLOCK_SNAPSHOT:
-            s->clock_snapshot = pb_bytes(&f);
+            rare(s)->clock_snapshot = pb_bytes(&f);
             break;
         case TRACE_PACKET_TRACE_STATS:
-            s->trace_stats = pb_bytes(&f);
+            rare(s)->trace_stats = pb_bytes(&f);
             break;
         case TRACE_PACKET_REMOTE_CLOCK_SYNC:
-            s->remote_clock_sync = pb_bytes(&f);
+            rare(s)->remote_clock_sync = pb_bytes(&f);
             break;
         case TRACE_PACKET_SERVICE_EVENT:
-            s->service_event = pb_bytes(&f);
+            rare(s)->service_event = pb_bytes(&f);
             break;
         case TRACE_PACKET_TRACE_PACKET_DEFAULTS:
-            s->defaults = pb_bytes(&f);
+            rare(s)->defaults = pb_bytes(&f);
             break;
         case TRACE_PACKET_INTERNED_DATA:
-            s->interned = pb_bytes(&f);
+            rare(s)->interned = pb_bytes(&f);
             break;
         case TRACE_PACKET_TRACE_ATTRIBUTES:
-            s->attributes = pb_bytes(&f);
+            rare(s)->attributes = pb_bytes(&f);
             break;
         case TRACE_PACKET_COMPRESSED_PACKETS:
         case TRACE_PACKET_ZSTD_COMPRESSED_PACKETS:
-            s->compressed = pb_bytes(&f);
+            rare(s)->compressed = pb_bytes(&f);
             s->zstd = f.id == TRACE_PACKET_ZSTD_COMPRESSED_PACKETS;
             break;
         default:
@@ -218,7 +243,7 @@ static void scan_packet(const struct proto_reader *r, struct slice bytes, struct
             if (f.id >= DIRECT_FIELDS || !r->by_field[f.id])
                 break;
             if (r->by_field[f.id] >= r->first_early)
-                s->early = f;
+                rare(s)->early = f;
             else if (s->n_handled < MAX_FIELDS_PER_PACKET) {
                 s->first_handled = s->n_handled ? s->first_handled : tag;
                 s->handled[s->n_handled++] = f;
@@ -335,8 +360,8 @@ static bool update_sequence(struct proto_reader *r, struct packet *p, struct seq
         for (unsigned bit = 0; bit < PACKET_LOSS_CAUSES; bit++)
             seq->loss_causes[bit] += s->dropped >> (bit + 1) & 1;
     }
-    if (s->attributes.p) {
-        p->field = s->attributes;
+    if (s->has_rare && s->rare.attributes.p) {
+        p->field = s->rare.attributes;
         trace_attributes_packet(p);
     }
     if (s->cleared || s->flags & FLAG_CLEARED) {
@@ -350,18 +375,18 @@ static bool update_sequence(struct proto_reader *r, struct packet *p, struct seq
         else
             sequence_lost(seq);
     }
-    if (s->defaults.p) {
+    if (s->has_rare && s->rare.defaults.p) {
         if (!seq->id)
             skip(p, STAT_trace_packet_defaults_missing_sequence_id);
-        else if (!sequence_set_defaults(seqs, seq, s->defaults))
+        else if (!sequence_set_defaults(seqs, seq, s->rare.defaults))
             return false;
     }
-    if (s->interned.p) {
+    if (s->has_rare && s->rare.interned.p) {
         if (!seq->id)
             skip(p, STAT_interned_data_missing_sequence_id);
         else if (!seq->valid)
             skip(p, STAT_interned_data_skipped_incremental_state_invalid);
-        else if (!sequence_intern(seqs, seq, s->interned))
+        else if (!sequence_intern(seqs, seq, s->rare.interned))
             return false;
     }
     p->gen = seq->gen;
@@ -401,6 +426,39 @@ void proto_reader_begin_file(struct proto_reader *r, struct slice file)
         look_ahead(r); /* packets without a machine id are a remote machine's */
 }
 
+/* Packets that take effect at once, whatever else they hold. False when it is none. */
+static bool read_special(struct proto_reader *r, struct packet *p, const struct scan *s)
+{
+    if (s->rare.clock_snapshot.p) {
+        p->field = s->rare.clock_snapshot;
+        clock_snapshot_packet(p);
+        return true;
+    }
+    if (s->rare.trace_stats.p) {
+        p->field = s->rare.trace_stats;
+        trace_stats_packet(p);
+    }
+    if (s->rare.remote_clock_sync.p) {
+        p->field = s->rare.remote_clock_sync;
+        remote_clock_sync_packet(p);
+        return true;
+    }
+    if (s->rare.service_event.p) {
+        p->field = s->rare.service_event;
+        p->ts = (int64_t)s->timestamp;
+        p->has_ts = s->has_timestamp;
+        service_event_packet(p, s->clock_id);
+        return true;
+    }
+    if (s->rare.early.p) {
+        p->field_id = s->rare.early.id;
+        p->field = pb_bytes(&s->rare.early);
+        r->handlers[r->by_field[p->field_id]]->tokenize(p);
+        return true;
+    }
+    return false;
+}
+
 /* The order in which the fields of a packet take effect. */
 static void read_on_sequence(struct proto_reader *r, struct machine_ctx *m, struct slice bytes, const struct scan *s,
                              int64_t byte_offset)
@@ -421,33 +479,8 @@ static void read_on_sequence(struct proto_reader *r, struct machine_ctx *m, stru
                        .trusted_uid = s->trusted_uid};
     if (!update_sequence(r, &p, seq, s))
         return;
-    if (s->clock_snapshot.p) {
-        p.field = s->clock_snapshot;
-        clock_snapshot_packet(&p);
+    if (s->has_rare && read_special(r, &p, s))
         return;
-    }
-    if (s->trace_stats.p) {
-        p.field = s->trace_stats;
-        trace_stats_packet(&p);
-    }
-    if (s->remote_clock_sync.p) {
-        p.field = s->remote_clock_sync;
-        remote_clock_sync_packet(&p);
-        return;
-    }
-    if (s->service_event.p) {
-        p.field = s->service_event;
-        p.ts = (int64_t)s->timestamp;
-        p.has_ts = s->has_timestamp;
-        service_event_packet(&p, s->clock_id);
-        return;
-    }
-    if (s->early.p) {
-        p.field_id = s->early.id;
-        p.field = pb_bytes(&s->early);
-        r->handlers[r->by_field[p.field_id]]->tokenize(&p);
-        return;
-    }
     struct content_analysis *content = content_analysis_of(r->im);
     if (!state_is_there(r, &p, seq, s)) {
         static const char *const key = "skipped_packet";
@@ -476,8 +509,8 @@ static bool read_patched(struct proto_reader *r, struct machine_ctx *m, struct s
         scan_packet(r, state, &made);
         made.dropped |= s->dropped;
         made.first_on_sequence |= s->first_on_sequence;
-        made.early = (struct pb_field){0}; /* programs and descriptors come from the recorder alone */
-        if (made.bad)                      /* handed on damaged, and no patch has replaced what is */
+        made.rare.early = (struct pb_field){0}; /* programs and descriptors come from the recorder alone */
+        if (made.bad)                           /* handed on damaged, and no patch has replaced what is */
             stats_add(&r->im->st->stats, m->id, STAT_tokenizer_skipped_packets, 1);
         else
             read_on_sequence(r, m, state, &made, byte_offset);
@@ -492,12 +525,12 @@ static void read_packet(struct proto_reader *r, struct slice bytes, int64_t byte
     if (!bytes.len)
         return;
     scan_packet(r, bytes, &s);
-    if (s.compressed.p) {
+    if (s.has_rare && s.rare.compressed.p) {
         if (r->in_compressed) {
             importer_fail(r->im, -MRD_EFORMAT, "compressed packet inside a compressed packet");
         } else if (r->inflate) {
             r->in_compressed = true;
-            r->inflate(r->inflate_ctx, s.compressed, s.zstd);
+            r->inflate(r->inflate_ctx, s.rare.compressed, s.zstd);
             r->in_compressed = false;
         }
         return;

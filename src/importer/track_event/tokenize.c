@@ -8,13 +8,15 @@
 enum { TYPE_COUNTER = 4, TYPE_STATE = 5, EXTRA = UINT32_MAX };
 
 struct first_look {
-    int64_t delta_us, absolute_us, thread_delta_us, thread_absolute_us, instructions_delta, instructions_absolute;
-    int64_t counter;
-    double counter_real;
-    uint64_t type, track_uuid;
+    uint64_t type;
     uint32_t n_extra_uuids, n_extra_real_uuids;
     uint32_t has; /* bits of fields below 32 */
     bool has_real, has_extra, has_extra_real, has_extra_real_uuids;
+    /* From here on only what is said to be there is written. */
+    int64_t delta_us, absolute_us, thread_delta_us, thread_absolute_us, instructions_delta, instructions_absolute;
+    int64_t counter;
+    double counter_real;
+    uint64_t track_uuid;
     uint64_t extra_uuids[MAX_EXTRA_COUNTERS], extra_real_uuids[MAX_EXTRA_COUNTERS]; /* of so many as n_… says */
 };
 
@@ -27,7 +29,7 @@ static bool look(struct slice bytes, struct first_look *l)
 {
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
-    memset(l, 0, offsetof(struct first_look, extra_uuids));
+    memset(l, 0, offsetof(struct first_look, delta_us));
     while (pb_next(&c, &f)) {
         if (f.id < TRACK_EVENT_CHROME_FRAME_REPORTER)
             l->has |= 1u << f.id;
