@@ -49,6 +49,24 @@ static void put_chain(struct text *t)
 /* Functions that SQLite is asked for. */
 static void put_text_call(struct text *t, const char *column)
 {
+    static const char *const of_numbers[] = {
+        "hex(%s)",
+        "quote(%s)",
+        "char(64 + %s %% 60, %s)",
+        "char(%s)",
+        "strftime('%%Y-%%j %%w %%d.%%m. %%H:%%M:%%S %%f %%s%%%%', %s, 'unixepoch')",
+        "strftime('%%f', %s / 7.0, 'unixepoch')",
+        "time(%s * 1000, 'unixepoch')",
+        "datetime(%s * 77777, 'unixepoch')"};
+    if (pick(3) == 0) {
+        const char *number = one_of(plan_at->ints, 8);
+        put(t, of_numbers[pick(8)], number, number);
+        return;
+    }
+    if (pick(4) == 0) {
+        put(t, pick(2) ? "hex(%s)" : "quote(%s)", column ? column : "'a''b'");
+        return;
+    }
     static const char *const calls[] = {
         "regexp_extract(%s, '[a-m]+')",       "str_split(%s, 'a', 1)",  "reverse(%s)", "null_if_empty(%s)",
         "regexp_replace_simple(%s, 'a', '')", "concat_ws('-', %s, 'x')"};
@@ -334,6 +352,22 @@ void put_any(struct text *t, int depth)
     }
 }
 
+/* Row values, which a plan knows in conjunctions only. */
+static void put_rows_compared(struct text *t)
+{
+    static const char *const operators[] = {"=", "<", "<=", ">", ">=", "!=", "IS", "IS NOT"};
+    const char *a = one_of(plan_at->ints, 8), *b = one_of(plan_at->ints, 8), *c = one_of(plan_at->ints, 8),
+               *w = one_of(plan_at->texts, 4);
+    if (pick(4) == 0) {
+        put(t, "(%s, %s) BETWEEN (%u, %s) AND (%u, 100)", a, b, pick(50), c, 50 + pick(400));
+        return;
+    }
+    put(t, "(%s, %s, %s) %s (", a, w ? w : b, b, operators[pick(8)]);
+    put_int(t, 1);
+    put(t, w ? ", '%s'" : ", %s", w ? pick_word() : c);
+    put(t, ", %s)", pick(8) ? c : "NULL");
+}
+
 void put_from(struct text *t)
 {
     char from[600];
@@ -344,6 +378,9 @@ void put_from(struct text *t)
     put(t, " FROM %s", from);
     for (int i = 0; pick(3) && i < 3; i++) {
         put(t, i ? " AND " : " WHERE ");
-        put_condition(t, 2);
+        if (pick(8) == 0)
+            put_rows_compared(t);
+        else
+            put_condition(t, 2);
     }
 }

@@ -146,6 +146,33 @@ const struct plan_from plan_froms[] = {
      {"id", "t.id", "dur", "tid"},
      {0},
      {"w", "t.name"}},
+    {"v_slice s RIGHT JOIN v_thread t ON t.id = s.depth AND s.dur > 5",
+     {"s.ts", "t.tid", "s.dur", "t.upid", "s.id", "t.id"},
+     {0},
+     {"t.name", "s.name"}},
+    {"v_thread t FULL JOIN v_slice s ON s.depth = t.tid AND s.track_id < 9 AND t.upid > 1",
+     {"t.tid", "s.ts", "s.dur", "t.id", "s.id", "s.depth"},
+     {0},
+     {"s.name", "t.name"}},
+    {"(SELECT track_id AS k, count(*) AS n, max(name) AS w FROM v_slice GROUP BY 1) g FULL JOIN (SELECT depth AS k, "
+     "sum(dur / 1000) AS m, avg(ts) AS r FROM v_slice WHERE depth > 2 GROUP BY 1) h USING (k)",
+     {"k", "n", "m", "g.k", "h.k"},
+     {"h.r"},
+     {"w"}},
+    {"v_slice s JOIN v_thread t ON t.id = s.depth RIGHT JOIN v_counter c ON c.track_id = s.id AND c.ts > t.tid LEFT "
+     "JOIN v_slice x ON x.id = c.ts",
+     {"s.ts", "t.tid", "c.id", "c.ts", "x.dur", "s.dur"},
+     {"c.value"},
+     {"t.name", "s.name", "x.name"}},
+    {"(SELECT id, ts + 1 AS a, coalesce(name, 'x') AS b, 7 AS c FROM v_slice WHERE dur > 3) q RIGHT JOIN v_thread t "
+     "USING (id)",
+     {"id", "a", "c", "q.id", "t.id", "tid"},
+     {0},
+     {"b", "t.name"}},
+    {"v_slice s FULL JOIN v_counter c ON c.ts >= s.ts AND c.ts < s.ts + s.dur AND c.track_id = s.track_id",
+     {"s.ts", "c.ts", "s.dur", "s.depth", "c.id", "s.id"},
+     {"c.value"},
+     {"s.name"}},
     {"below(3) b JOIN v_thread t ON t.id = b.d", {"b.ts", "b.dur", "d", "t.tid"}, {0}, {"b.name", "t.name"}},
 };
 const uint32_t plan_n_froms = sizeof plan_froms / sizeof *plan_froms;

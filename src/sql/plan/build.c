@@ -65,7 +65,8 @@ static bool add_star(struct reader *r, const struct sql_item *item)
         any = true;
         for (uint32_t c = 0; c < e->n_columns; c++)
             if (!e->columns[c].hidden && (item->table.len || !e->columns[c].joined) &&
-                !plan_add_item(r, e->columns[c].expr, e->columns[c].name.p, e->columns[c].name.len))
+                !plan_add_item(r, scope_column_value(&e->columns[c], !item->table.len), e->columns[c].name.p,
+                               e->columns[c].name.len))
                 return false;
     }
     return any;

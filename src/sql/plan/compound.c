@@ -157,7 +157,8 @@ static bool make_groups_of_arms(struct reader *r, const struct query_plan *arms,
 static bool is_merged(const struct query_plan *p, const struct query_plan *arms, enum compound kind)
 {
     const struct plan_expr *first = p->n_orders ? p->orders[0] : NULL;
-    bool sorted = kind == COMPOUND_UNION_ALL && p->limit >= 0 && first && first->op == X_COLUMN && first->column >= 0;
+    bool merges = kind == COMPOUND_UNION_ALL || kind == COMPOUND_UNION;
+    bool sorted = merges && p->limit >= 0 && first && first->op == X_COLUMN && first->column >= 0;
     for (const struct query_plan *arm = arms; sorted && arm; arm = arm->next_arm) {
         const struct plan_expr *x = (uint32_t)first->column < arm->n_items ? arm->items[first->column].expr : NULL;
         const struct plan_source *s =
@@ -166,6 +167,48 @@ static bool is_merged(const struct query_plan *p, const struct query_plan *arms,
                  s->table.table->columns[x->column].sorted && p->limit < (int64_t)s->table.table->n_rows / 16;
     }
     return sorted;
+}
+
+enum { FEW_FIRST = 1 << 16 };
+
+/* What a term of the compound's order is in an arm; NULL: it is of no type, or there is no memory. */
+static struct plan_expr *order_in_arm(struct query_plan *arm, const struct plan_expr *x)
+{
+    bool is_null = x->op == X_IS_NULL;
+    const struct plan_expr *column = is_null ? x->args[0] : x;
+    if (column->op != X_COLUMN || column->column < 0 || (uint32_t)column->column >= arm->n_items)
+        return NULL;
+    struct plan_expr *item = arm->items[column->column].expr;
+    if (!is_null || item->type == PLAN_NULL)
+        return item->type == PLAN_NULL ? NULL : item;
+    struct plan_expr *out = plan_expr_new(arm, X_IS_NULL, PLAN_INT, 1);
+    if (out) {
+        out->args[0] = item;
+        out->sources = item->sources;
+        out->negated = x->negated;
+    }
+    return out;
+}
+
+/* The first rows of UNION ALL are among the first of each arm; equal ones stay as they come. */
+static void ask_arms_for_first(const struct query_plan *p, struct query_plan *arms)
+{
+    if (p->limit < 0 || !p->n_orders || p->limit >= FEW_FIRST || p->offset >= FEW_FIRST)
+        return;
+    for (struct query_plan *arm = arms; arm; arm = arm->next_arm) {
+        bool plain = !arm->grouped && !arm->n_windows && !arm->distinct && !arm->n_orders && arm->limit < 0 &&
+                     !arm->offset && !arm->step;
+        uint32_t n = 0;
+        for (; plain && n < p->n_orders; n++) {
+            arm->orders[n] = order_in_arm(arm, p->orders[n]);
+            arm->orders_desc[n] = p->orders_desc[n];
+            plain = arm->orders[n] != NULL;
+        }
+        if (!plain)
+            continue;
+        arm->n_orders = n;
+        arm->limit = p->limit + p->offset;
+    }
 }
 
 /* Of the whole compound, or of cores in front of others (`q` NULL), whose order and limit are not theirs. */
@@ -196,8 +239,12 @@ static bool read_compound(struct reader *r, struct query_plan *arms, const struc
         return false;
     if (sets && !make_groups_of_arms(r, arms, kind == COMPOUND_INTERSECT))
         return false;
-    return (!q || plan_read_limit(r, q)) && !is_merged(p, arms, kind) && plan_steps(p) && plan_settle_extreme(p) &&
-           plan_settle_order(r);
+    if ((q && !plan_read_limit(r, q)) || is_merged(p, arms, kind) || !plan_steps(p) || !plan_settle_extreme(p) ||
+        !plan_settle_order(r))
+        return false;
+    if (kind == COMPOUND_UNION_ALL)
+        ask_arms_for_first(p, arms);
+    return true;
 }
 
 static struct query_plan *build_compound(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,

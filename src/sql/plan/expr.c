@@ -541,6 +541,16 @@ static bool asks_for_bounds(const struct sql_select *core)
            (sql_name_is(f->name, "trace_bounds") || sql_name_is(f->name, "_trace_bounds"));
 }
 
+/* Arithmetic of columns and integers: of columns that are integers it gives one. */
+static bool is_whole(const struct sql_expr *x)
+{
+    if (x->kind != EXPR_BINARY)
+        return x->kind == EXPR_COLUMN || x->kind == EXPR_INTEGER;
+    bool arithmetic = x->op == SQL_ADD || x->op == SQL_SUBTRACT || x->op == SQL_MULTIPLY || x->op == SQL_DIVIDE ||
+                      x->op == SQL_REMAINDER;
+    return arithmetic && is_whole(x->args) && is_whole(x->args->next);
+}
+
 /* What an aggregate gives as a rule, or a column of the bounds. Where it gives something else (max() of a text), the
  * plan gives up when it runs. */
 static enum plan_type usual_type(const struct sql_query *q)
@@ -554,7 +564,7 @@ static enum plan_type usual_type(const struct sql_query *q)
     if (core->next || core->n_items != 1 || core->items->star)
         return PLAN_NULL;
     if (core->items->expr->kind != EXPR_FUNCTION || core->items->expr->over)
-        return asks_for_bounds(core) && core->items->expr->kind == EXPR_COLUMN ? PLAN_INT : PLAN_NULL;
+        return asks_for_bounds(core) && is_whole(core->items->expr) ? PLAN_INT : PLAN_NULL;
     for (size_t i = 0; i < sizeof aggregates / sizeof *aggregates; i++)
         if (sql_name_is(core->items->expr->name, aggregates[i].name))
             return aggregates[i].type;
@@ -645,6 +655,8 @@ bool read_conjunction(struct reader *r, const struct sql_expr *x, struct plan_ex
 {
     if (x->kind == EXPR_BINARY && x->op == SQL_AND)
         return read_conjunction(r, x->args, terms, n) && read_conjunction(r, x->args->next, terms, n);
+    if (rows_are_compared(x))
+        return read_rows_compared(r, x, terms, n);
     if (x->kind == EXPR_BETWEEN && !x->negated) {
         struct plan_expr *v = read_expr(r, x->args), *lo = v ? read_expr(r, x->args->next) : NULL;
         struct plan_expr *hi = lo ? read_expr(r, x->args->next->next) : NULL;

@@ -14,7 +14,8 @@ enum piece_kind {
     PIECE_INTEGER,
     PIECE_REAL,
     PIECE_JSON,
-    PIECE_LABEL /* of JSON: no NULL */
+    PIECE_LABEL, /* of JSON: no NULL */
+    PIECE_CALL   /* what `call` makes of it and of `text` */
 };
 
 struct plan_piece {
@@ -23,6 +24,7 @@ struct plan_piece {
     bool left;            /* PIECE_STRING: spaces come behind it */
     int width, precision; /* the same; -1: none */
     struct slice text;    /* PIECE_CONST; of numbers the conversion, NUL-terminated */
+    format_call *call;
 };
 
 struct plan_format {
@@ -183,9 +185,20 @@ bool format_read_quote(struct query_plan *p, struct plan_expr *x)
     return add(&list, (struct plan_piece){.kind = PIECE_JSON}) && keep(p, x, &list, (struct plan_format){0});
 }
 
+bool format_read_values(struct query_plan *p, struct plan_expr *x, uint32_t first, uint32_t n, format_call *call,
+                        struct slice text, bool spreads)
+{
+    struct pieces list = {.n = 0};
+    for (uint32_t i = first; i < first + n; i++)
+        if (!add(&list, (struct plan_piece){.kind = PIECE_CALL, .arg = (uint8_t)i, .call = call, .text = text}))
+            return false;
+    return keep(p, x, &list, (struct plan_format){.spreads = spreads});
+}
+
 const struct plan_expr *format_is_concat(const struct plan_expr *x)
 {
-    return x->op == X_CALL && x->format && x->format->spreads && !x->format->counts ? x : NULL;
+    const struct plan_format *f = x->op == X_CALL ? x->format : NULL;
+    return f && f->spreads && !f->counts && f->pieces[0].kind == PIECE_PLAIN ? x : NULL;
 }
 
 /* ---- making ---- */
@@ -361,6 +374,8 @@ static enum format_result put_piece(struct format_text *t, const struct strpool 
     case PIECE_REAL:
         ok = put_number(t, piece, type, word, null);
         break;
+    case PIECE_CALL:
+        return piece->call(t, strings, type, word, piece->text);
     default:
         return put_json(t, strings, piece, type, word, null);
     }

@@ -44,7 +44,9 @@ static const struct {
              {"regexp", PLAN_INT, 2, 3, 't', 't'},
              {"regexp_extract", PLAN_TEXT, 2, 2, 't', 't'},
              {"regexp_replace_simple", PLAN_TEXT, 3, 3, 't', 't'},
-             {"hex", PLAN_TEXT, 1, 1, 't', 0},
+             {"hex", PLAN_TEXT, 1, 1, 0, 0},
+             {"quote", PLAN_TEXT, 1, 1, 0, 0},
+             {"char", PLAN_TEXT, 1, 20, 'n', 'n'},
              {"typeof", PLAN_TEXT, 1, 1, 't', 0},
              {"sign", PLAN_INT, 1, 1, 'n', 0},
              {"round", PLAN_REAL, 1, 2, 'n', 'n'},
@@ -69,8 +71,13 @@ static const struct {
     const char *name;
     enum plan_type type;
     uint8_t at, most;
-} dates[] = {{"date", PLAN_TEXT, 0, 4},      {"time", PLAN_TEXT, 0, 4},     {"datetime", PLAN_TEXT, 0, 4},
-             {"julianday", PLAN_REAL, 0, 4}, {"unixepoch", PLAN_INT, 0, 4}, {"strftime", PLAN_TEXT, 1, 5}};
+    const char *format; /* what strftime() would be told */
+} dates[] = {{"date", PLAN_TEXT, 0, 4, "%Y-%m-%d"},
+             {"time", PLAN_TEXT, 0, 4, "%H:%M:%S"},
+             {"datetime", PLAN_TEXT, 0, 4, "%Y-%m-%d %H:%M:%S"},
+             {"julianday", PLAN_REAL, 0, 4, NULL},
+             {"unixepoch", PLAN_INT, 0, 4, NULL},
+             {"strftime", PLAN_TEXT, 1, 5, NULL}};
 
 static bool fits(const struct plan_expr *x, char what)
 {
@@ -107,6 +114,25 @@ static bool rounds_reals(const struct plan_expr *x)
             (digits->op == X_CONST && digits->type == PLAN_INT && digits->word >= 0 && digits->word <= MOST_DIGITS));
 }
 
+/* Texts that are put together here. */
+static void read_format(struct reader *r, const struct sql_expr *x, struct plan_expr *call)
+{
+    static const struct {
+        const char *name;
+        format_call *call;
+    } of_values[] = {{"hex", format_hex}, {"quote", format_sql_literal}, {"char", format_char}};
+    bool real = false;
+    for (uint32_t i = 0; i < call->n_args; i++)
+        real |= call->args[i]->type == PLAN_REAL;
+    if (sql_name_is(x->name, "printf") || sql_name_is(x->name, "format"))
+        format_read_printf(r->plan, &r->planner->e->storage->strings, call);
+    else if (sql_name_is(x->name, "length"))
+        format_read_length(r->plan, call);
+    for (size_t i = 0; i < sizeof of_values / sizeof *of_values && !real; i++)
+        if (sql_name_is(x->name, of_values[i].name))
+            format_read_values(r->plan, call, 0, call->n_args, of_values[i].call, slice_of("", 0), false);
+}
+
 static struct plan_expr *read_call(struct reader *r, const struct sql_expr *x, size_t at)
 {
     struct plan_expr *args[PLAN_MAX_CALL_ARGS] = {NULL};
@@ -121,10 +147,8 @@ static struct plan_expr *read_call(struct reader *r, const struct sql_expr *x, s
     }
     enum plan_type type = calls[at].type == PLAN_NULL ? (enum plan_type)args[0]->type : calls[at].type;
     struct plan_expr *out = make_call(r, calls[at].name, type, args, n);
-    if (out && calls[at].first == 'f')
-        format_read_printf(r->plan, &r->planner->e->storage->strings, out);
-    else if (out && sql_name_is(x->name, "length"))
-        format_read_length(r->plan, out);
+    if (out)
+        read_format(r, x, out);
     if (out && sql_name_is(x->name, "round"))
         out->rounds = rounds_reals(out);
     return out;
@@ -139,7 +163,16 @@ static struct plan_expr *read_date(struct reader *r, const struct sql_expr *x, s
     for (const struct sql_expr *a = x->args; a; a = a->next, n++)
         if (!(args[n] = read_expr(r, a)) || !fits(args[n], n == at ? 'n' : 'f')) /* modifiers are constants */
             return NULL;
-    return make_call(r, dates[which].name, dates[which].type, args, n);
+    struct plan_expr *out = make_call(r, dates[which].name, dates[which].type, args, n);
+    const struct strpool *strings = &r->planner->e->storage->strings;
+    if (out && n == at + 2 && slice_eq_str(strpool_view(strings, (strid)args[at + 1]->word), "unixepoch")) {
+        struct slice format = at                    ? strpool_view(strings, (strid)args[0]->word)
+                              : dates[which].format ? slice_str(dates[which].format)
+                                                    : slice_of("", 0);
+        if (format_is_of_time(format))
+            format_read_values(r->plan, out, at, 1, format_time, format, true);
+    }
+    return out;
 }
 
 /* nullif(a, b): CASE WHEN a = b THEN NULL ELSE a END */
@@ -312,6 +345,7 @@ static const struct {
                   {"max", AGG_MAX, 1},
                   {"group_concat", AGG_CONCAT, 1},
                   {"group_concat", AGG_CONCAT, 2},
+                  {"string_agg", AGG_CONCAT, 2},
                   {"percentile", AGG_PERCENTILE, 2},
                   {"percentile_cont", AGG_PERCENTILE, 2},
                   {"percentile_disc", AGG_PERCENTILE_DISC, 2},

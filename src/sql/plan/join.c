@@ -18,6 +18,7 @@ struct step_state {
     bool tests_found; /* by row: the tests are tried on the rows that are found, since those are few */
     bool walks;       /* by ranges: there is no index yet, rows between the bounds are looked at one by one */
     uint64_t walked, may_walk;
+    uint8_t *matched;     /* of a right join, by row of the source: it has a partner */
     struct vtab *indexed; /* the rows of a key come from its index of the column; NULL: another way */
 };
 
@@ -56,7 +57,7 @@ static inline bool is_null_key(const struct plan_step *s, const int64_t *key)
 static uint32_t keep_partnered(struct join *j, const struct plan_step *step, uint32_t *rows, uint32_t n)
 {
     const struct query_plan *p = j->r->plan;
-    for (uint32_t at = 1; at < p->n_steps && n; at++) {
+    for (uint32_t at = 1; at < p->n_steps && n && !p->right; at++) {
         const struct plan_step *s = &p->steps[at];
         const struct key_index *h = &j->steps[at].index;
         if (!s->by_row || !h->passes || s->keys[0]->sources != 1u << step->source || p->sources[s->source].left)
@@ -165,6 +166,8 @@ static inline void put(struct join *j, uint32_t at, const struct batch *b, uint3
     for (uint32_t k = 0; k < at; k++)
         st->out[steps[k].source][st->n_out] = b->rows[steps[k].source][i];
     st->out[steps[at].source][st->n_out] = row;
+    if (st->matched && row != (uint32_t)NO_ROW)
+        st->matched[row] = 1;
     if (++st->n_out == BATCH)
         flush(j, at);
 }
@@ -209,6 +212,8 @@ static void put_found(struct join *j, uint32_t at, const struct batch *b, const 
 {
     struct step_state *st = &j->steps[at];
     const struct plan_step *steps = j->r->plan->steps;
+    for (uint32_t i = 0; st->matched && i < n; i++)
+        st->matched[keys[found[i]]] = 1;
     if (n == b->n) {
         put_all(j, at, b, keys);
         return;
@@ -538,10 +543,44 @@ static bool build_step(struct join *j, uint32_t at)
     else if (!s->by_sorted)
         ok = index_build(j, s, &st->index);
     bool none = s->by_row ? st->index.passes && !st->index.n : !s->by_sorted && !st->index.n;
-    j->nothing |= ok && none && !j->r->plan->sources[s->source].left;
+    j->nothing |= ok && none && !j->r->plan->sources[s->source].left && s->source >= j->r->plan->right;
     if (ok && s->n_ranges && !s->by_sorted && !j->nothing)
         ok = range_index_finish(j->r, s, &st->index, &st->ranges);
     return ok;
+}
+
+/* Room to remember which rows of a right join have partners. */
+static bool build_matched(struct join *j, uint32_t at)
+{
+    uint8_t source = j->r->plan->steps[at].source;
+    uint64_t n = (uint64_t)j->r->tables[source]->n_rows + 1;
+    if (!j->r->plan->sources[source].right)
+        return true;
+    if (!run_alloc(j->r, n))
+        return false;
+    if (!(j->steps[at].matched = mem_zalloc(n)))
+        j->r->rc = SQLITE_NOMEM;
+    return j->steps[at].matched != NULL;
+}
+
+/* The rows of a right join that have no partner, behind all that have one. */
+static void put_unmatched(struct join *j, uint32_t at)
+{
+    const struct plan_step *steps = j->r->plan->steps;
+    struct step_state *st = &j->steps[at];
+    uint32_t n_rows = j->r->tables[steps[at].source]->n_rows;
+    for (uint32_t row = 0; row < n_rows && !j->r->rc && !j->enough; row++) {
+        if (row % BATCH == 0 && run_stopped(j->r))
+            break;
+        if (st->matched[row])
+            continue;
+        for (uint32_t k = 0; k < at; k++)
+            st->out[steps[k].source][st->n_out] = (uint32_t)NO_ROW;
+        st->out[steps[at].source][st->n_out] = row;
+        if (++st->n_out == BATCH)
+            flush(j, at);
+    }
+    flush(j, at);
 }
 
 /* Builds what is cheap before the rest, which is not built where that leaves nothing; rows that are joined by their
@@ -554,7 +593,7 @@ static bool build_steps(struct join *j)
         for (uint32_t at = 1; ok && !j->nothing && at < p->n_steps; at++) {
             bool few = j->r->tables[p->steps[at].source]->n_rows < FEW_ROWS;
             if (turn == (p->steps[at].by_row ? 0 : few ? 1 : 2))
-                ok = build_step(j, at);
+                ok = build_step(j, at) && build_matched(j, at);
         }
     return ok;
 }
@@ -591,6 +630,7 @@ static void close_steps(struct join *j)
         mem_free(j->steps[at].found);
         mem_free(j->steps[at].list);
         mem_free(j->steps[at].keys);
+        mem_free(j->steps[at].matched);
         for (uint32_t k = 0; k < PLAN_ALL_SOURCES; k++) {
             mem_free(j->steps[at].out[k]);
             mem_free(j->steps[at].filtered[k]);
@@ -601,7 +641,7 @@ static void close_steps(struct join *j)
 /* Is there a source without rows, where none would do? */
 static bool is_empty(const struct run *r)
 {
-    for (uint32_t i = 0; i < r->plan->n_sources; i++)
+    for (uint32_t i = r->plan->right; i < r->plan->n_sources; i++)
         if (!r->plan->sources[i].left && r->tables[i]->n_rows == 0)
             return true;
     return false;
@@ -622,8 +662,11 @@ static void go(struct join *j)
         hand_on(j, 0, &b);
     }
     scan_close(&scan);
-    for (uint32_t at = 1; at < r->plan->n_steps && !r->rc && !j->enough; at++)
+    for (uint32_t at = 1; at < r->plan->n_steps && !r->rc && !j->enough; at++) {
         flush(j, at);
+        if (j->steps[at].matched)
+            put_unmatched(j, at);
+    }
 }
 
 void join_close(struct run *r)

@@ -124,8 +124,8 @@ static struct plan_expr *read_exists(struct reader *r, const struct sql_expr *x)
 /* What the value is where there are no rows: NULL or 0 of one aggregate, or what coalesce() makes of it. */
 static bool of_no_rows(struct reader *r, const struct sql_expr *x, enum plan_type type, int64_t *out)
 {
-    static const char *const nulls[] = {"min",          "max",    "sum",        "avg",
-                                        "group_concat", "median", "percentile", "percentile_cont"};
+    static const char *const nulls[] = {
+        "min", "max", "sum", "avg", "group_concat", "string_agg", "median", "percentile", "percentile_cont"};
     *out = plan_null(type);
     if (x->kind != EXPR_FUNCTION || x->over)
         return false;

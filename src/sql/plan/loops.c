@@ -199,8 +199,8 @@ static bool are_keys(const struct query_plan *sub, const int16_t *columns, uint3
 static uint32_t equal_columns(const struct query_plan *p, uint8_t source, uint32_t placed, int16_t *out)
 {
     const struct plan_source *s = &p->sources[source];
-    struct plan_expr *const *terms = s->left ? s->on : p->where;
-    uint32_t n = 0, n_terms = s->left ? s->n_on : p->n_where;
+    struct plan_expr *const *terms = plan_has_on(s) ? s->on : p->where;
+    uint32_t n = 0, n_terms = plan_has_on(s) ? s->n_on : p->n_where;
     for (uint32_t i = 0; i < n_terms && n < PLAN_MAX_KEYS; i++)
         for (int side = 0; side < 2 && terms[i]->op == X_COMPARE && terms[i]->sql == SQL_EQ; side++) {
             const struct plan_expr *own = terms[i]->args[side], *other = terms[i]->args[1 - side];
@@ -227,6 +227,8 @@ static bool is_missing(const struct query_plan *p, uint8_t source)
 static bool is_determined(const struct query_plan *p, uint8_t source, uint32_t placed)
 {
     int16_t columns[PLAN_MAX_KEYS];
+    if (p->sources[source].right)
+        return false;
     if (is_missing(p, source))
         return true;
     uint32_t n = equal_columns(p, source, placed, columns);
@@ -256,9 +258,9 @@ static bool has_constant(const struct query_plan *p)
 static bool is_equal_to(const struct query_plan *p, uint8_t source, uint32_t placed, int column)
 {
     const struct plan_source *s = &p->sources[source];
-    struct plan_expr *const *terms = s->left ? s->on : p->where;
-    bool constant = !s->left && has_constant(p);
-    for (uint32_t i = 0, n = s->left ? s->n_on : p->n_where; i < n; i++)
+    struct plan_expr *const *terms = plan_has_on(s) ? s->on : p->where;
+    bool constant = !plan_has_on(s) && has_constant(p);
+    for (uint32_t i = 0, n = plan_has_on(s) ? s->n_on : p->n_where; i < n; i++)
         for (int side = 0; side < 2 && terms[i]->op == X_COMPARE && terms[i]->sql == SQL_EQ; side++) {
             const struct plan_expr *own = terms[i]->args[side], *other = terms[i]->args[1 - side];
             if (is_column_of(own, source, column) &&
@@ -490,7 +492,7 @@ bool loops_order(struct loops *l, int parent, struct query_plan *p)
         p->loops[p->n_loops++] = 0;
         return true;
     }
-    if (!l)
+    if (!l || (p->right && p->n_sources > 2)) /* SQLite may turn the loops before a right join around */
         return false;
     load(l);
     return parent >= 0 && walk(l, parent, p, 0) && p->n_loops == p->n_sources;

@@ -50,8 +50,8 @@ int scope_find(const struct reader *r, const struct sql_expr *x, struct plan_exp
     }
     if (!found)
         return 0;
-    *out = found->expr;
-    return found->expr ? 1 : -1;
+    *out = scope_column_value(found, !x->table.len);
+    return *out ? 1 : -1;
 }
 
 static struct scope_entry *add_entry(struct reader *r, struct sql_name alias, uint32_t n_columns)
@@ -212,6 +212,9 @@ static bool has_call(struct reader *r, const struct sql_expr *x)
 static bool hands_rows_on(struct reader *r, const struct sql_query *q, bool left)
 {
     const struct sql_select *s = q->selects;
+    for (const struct sql_from *f = s->from; f; f = f->next)
+        if (f->join & JOIN_RIGHT)
+            return false;
     if (q->order || q->limit || q->recursive || s->next || s->rows || s->distinct || s->group || s->having ||
         s->windows || !s->from)
         return false;
@@ -247,6 +250,20 @@ static bool fits(const struct plan_expr *x, int *budget)
     return true;
 }
 
+/* NULL where the source has no row, else the expression. */
+static struct plan_expr *null_with(struct reader *r, struct plan_expr *x, uint32_t source)
+{
+    if (!x || x->op == X_COLUMN)
+        return x;
+    struct plan_expr *wrapped = x->mixed ? NULL : plan_expr_new(r->plan, X_NULL_ROW, (enum plan_type)x->type, 1);
+    if (wrapped) {
+        wrapped->args[0] = x;
+        wrapped->source = (uint8_t)source;
+        wrapped->sources = x->sources | 1u << wrapped->source;
+    }
+    return wrapped;
+}
+
 /* A column of the inner query as the outer one reads it: of a left join that found nothing it is NULL, whatever it is
  * made of. NULL: it is not understood. */
 static struct plan_expr *handed_on(struct reader *outer, struct plan_expr *x, bool left)
@@ -254,15 +271,7 @@ static struct plan_expr *handed_on(struct reader *outer, struct plan_expr *x, bo
     int budget = MAX_UNFOLDED;
     if (!x || !fits(x, &budget) || (left && x->mixed))
         return NULL;
-    if (!left || x->op == X_COLUMN)
-        return x;
-    struct plan_expr *wrapped = plan_expr_new(outer->plan, X_NULL_ROW, (enum plan_type)x->type, 1);
-    if (wrapped) {
-        wrapped->args[0] = x;
-        wrapped->source = (uint8_t)(outer->plan->n_sources - 1);
-        wrapped->sources = x->sources | 1u << wrapped->source;
-    }
-    return wrapped;
+    return left ? null_with(outer, x, outer->plan->n_sources - 1) : x;
 }
 
 /* Columns of the inner query become those of an entry of the outer scope. What is not understood has no expression: it
@@ -484,21 +493,36 @@ static bool add_equality(struct reader *r, struct plan_expr *a, struct plan_expr
     return true;
 }
 
+/* Of a right join with USING the bare name means the one that is there. */
+static bool merge(struct reader *r, struct scope_column *left, struct plan_expr *right)
+{
+    struct plan_expr *x =
+        left->expr->type == right->type ? plan_expr_new(r->plan, X_COALESCE, (enum plan_type)right->type, 2) : NULL;
+    if (!x || left->merged)
+        return false;
+    x->args[0] = left->expr;
+    x->args[1] = right;
+    x->sources = left->expr->sources | right->sources;
+    left->merged = x;
+    return true;
+}
+
 /* USING (column, …): the first table on the left that has it. */
 static bool read_using(struct reader *r, const struct sql_from *f, struct plan_expr **terms, uint32_t *n)
 {
     struct scope_entry *right = &r->scope->entries[r->scope->n_entries - 1];
     for (const struct sql_expr *x = f->using_columns; x; x = x->next) {
-        const struct scope_column *left = NULL;
-        struct scope_column *own = NULL;
+        struct scope_column *left = NULL, *own = NULL;
         for (uint32_t i = 0; i + 1 < r->scope->n_entries && !left; i++)
-            left = find_in(&r->scope->entries[i], x->name, false);
+            left = (struct scope_column *)(uintptr_t)find_in(&r->scope->entries[i], x->name, false);
         for (uint32_t i = 0; i < right->n_columns && !own; i++)
             own = matches(&right->columns[i], x->name) ? &right->columns[i] : NULL;
         if (!left || !own || !left->expr || !own->expr || left->expr->mixed || own->expr->mixed ||
-            !add_equality(r, left->expr, own->expr, terms, n))
+            !add_equality(r, scope_column_value(left, true), own->expr, terms, n))
             return false;
         own->joined = true;
+        if ((f->join & JOIN_RIGHT) && !merge(r, left, own->expr))
+            return false;
     }
     return true;
 }
@@ -522,6 +546,28 @@ static bool read_natural(struct reader *r, struct plan_expr **terms, uint32_t *n
     return true;
 }
 
+/* Makes the last source that of a right join: rows of it stay without any of those before it. */
+static bool begin_right_join(struct reader *r, const struct sql_from *f, uint32_t n_where)
+{
+    struct query_plan *p = r->plan;
+    struct plan_source *s = &p->sources[p->n_sources - 1];
+    if (p->right || p->n_sources < 2 || (f->join & JOIN_NATURAL) || r->recursion || p->n_where != n_where)
+        return false;
+    for (uint32_t i = 0; i < p->n_sources; i++)
+        if (p->sources[i].table.outline || p->sources[i].batches || p->sources[i].round)
+            return false;
+    s->left = (f->join & JOIN_LEFT) != 0;
+    s->right = true;
+    p->right = p->n_sources - 1;
+    p->n_inner = p->n_where;
+    for (uint32_t i = 0; i + 1 < r->scope->n_entries; i++) /* what was made of the others is NULL with them */
+        for (uint32_t c = 0; c < r->scope->entries[i].n_columns; c++) {
+            struct scope_column *column = &r->scope->entries[i].columns[c];
+            column->expr = null_with(r, column->expr, 0);
+        }
+    return true;
+}
+
 static bool read_join(struct reader *r, const struct sql_from *f, bool left)
 {
     struct query_plan *p = r->plan;
@@ -538,8 +584,10 @@ static bool read_join(struct reader *r, const struct sql_from *f, bool left)
 bool read_from(struct reader *r, const struct sql_from *from)
 {
     for (const struct sql_from *f = from; f; f = f->next) {
-        bool left = (f->join & JOIN_LEFT) != 0 || (r->left_core && r->left_core == r->core);
-        bool ok = !(f->join & JOIN_RIGHT) && !f->indexed && !f->schema.len;
+        bool right = (f->join & JOIN_RIGHT) != 0;
+        bool left = (f->join & JOIN_LEFT) != 0 || right || (r->left_core && r->left_core == r->core);
+        uint32_t n_sources = r->plan->n_sources, n_where = r->plan->n_where;
+        bool ok = !f->indexed && !f->schema.len;
         if (ok && f->form == SOURCE_TABLE)
             ok = add_name(r, f, left);
         else if (ok && f->form == SOURCE_FUNCTION)
@@ -548,6 +596,8 @@ bool read_from(struct reader *r, const struct sql_from *from)
             ok = add_query(r, f->query, r->tree, r->ctes, f->alias, left);
         else
             ok = false;
+        if (ok && right)
+            ok = r->plan->n_sources == n_sources + 1 && begin_right_join(r, f, n_where);
         if (!ok || !read_join(r, f, left))
             return false;
     }

@@ -75,8 +75,8 @@ static bool suits(const struct run *r, const struct scan *scan, const struct pla
     const struct plan_expr *x = later->n_keys == 1 ? later->keys[0] : NULL;
     bool known = later->by_row ? h->passes != NULL : !later->by_sorted && h->keys;
     if (!x || !known || x->op != X_COLUMN || x->source != first->source || x->column < 0 || x->type != PLAN_INT ||
-        r->plan->sources[later->source].left || scan->rows || scan->n_tests == PLAN_MAX_TESTS || !h->n ||
-        h->n > MOST_KEYS || scan->hi < scan->lo || scan->hi - scan->lo < LEAST_ROWS)
+        r->plan->sources[later->source].left || r->plan->right || scan->rows || scan->n_tests == PLAN_MAX_TESTS ||
+        !h->n || h->n > MOST_KEYS || scan->hi < scan->lo || scan->hi - scan->lo < LEAST_ROWS)
         return false;
     const struct column *c = &r->tables[first->source]->columns[x->column];
     return c->type != COL_STR && c->type != COL_F64 && (uint64_t)h->n * KEYS_OF_COLUMN <= column_width(c);

@@ -136,7 +136,8 @@ struct plan_source {
     uint32_t n_columns;         /* of that one */
     struct sql_name printed[4]; /* as EXPLAIN QUERY PLAN may call it: by its name, or that of a view around it */
     uint32_t n_printed;
-    bool left; /* of a left join: rows before it stay without one of it */
+    bool left;  /* of a left join: rows before it stay without one of it */
+    bool right; /* of a right join: its rows stay without any of those before it; with `left`, of a full one */
     struct plan_expr *on[PLAN_MAX_TESTS];
     uint32_t n_on;
 };
@@ -265,6 +266,8 @@ struct query_plan {
     uint32_t n_sources;
     struct plan_expr *where[PLAN_MAX_TESTS];
     uint32_t n_where;
+    uint32_t right;   /* the source of the only right join; 0: there is none */
+    uint32_t n_inner; /* of `where`, that are checked before it */
     struct plan_lookup lookups[PLAN_MAX_LOOKUPS];
     uint32_t n_lookups;
     struct plan_step steps[PLAN_MAX_SOURCES];
@@ -316,9 +319,16 @@ void plan_free(void *plan);
 struct scope_column {
     struct sql_name name;
     struct plan_expr *expr;
-    bool hidden; /* `*` does not stand for it */
+    struct plan_expr *merged; /* of USING of a right join: what the bare name and `*` mean; NULL: `expr` */
+    bool hidden;              /* `*` does not stand for it */
     bool joined; /* of USING, on the right: `*` and bare names do not mean it */
 };
+
+/* What its name means: `bare`, without that of a table. */
+static inline struct plan_expr *scope_column_value(const struct scope_column *c, bool bare)
+{
+    return bare && c->merged ? c->merged : c->expr;
+}
 
 struct scope_entry {
     struct sql_name alias;
@@ -439,6 +449,10 @@ struct plan_expr *plan_make_call(struct query_plan *p, enum plan_type type, cons
 /* A literal or a text of SQL without columns as a constant. */
 struct plan_expr *read_constant(struct reader *r, const struct sql_expr *x);
 
+/* Comparisons of row values, as terms of a conjunction: rows.c. Is it one? False: not understood, or too many. */
+bool rows_are_compared(const struct sql_expr *x);
+bool read_rows_compared(struct reader *r, const struct sql_expr *x, struct plan_expr **terms, uint32_t *n);
+
 bool read_from(struct reader *r, const struct sql_from *from);
 /* The rows of VALUES; `rows` NULL: one row without columns. values.c */
 bool read_values(struct reader *r, const struct sql_expr *rows);
@@ -497,6 +511,11 @@ struct list {
 struct query_plan *plan_build_list(struct reader *outer, const struct sql_query *q, const struct list *list);
 /* Do expressions of the plan read that column? run.c asks before it has operators compute it. */
 bool plan_uses(const struct query_plan *p, uint8_t source, int16_t column);
+/* Has the source conditions of its own, of ON and USING, that WHERE has no part in? */
+static inline bool plan_has_on(const struct plan_source *s)
+{
+    return s->left || s->right;
+}
 /* Chooses the steps from the sources and conditions. */
 bool plan_steps(struct query_plan *p);
 /* Does the range compare a column by which the table is sorted? */
@@ -613,6 +632,16 @@ bool format_read_printf(struct query_plan *p, const struct strpool *strings, str
 bool format_read_concat(struct query_plan *p, struct plan_expr *x);
 bool format_read_json(struct query_plan *p, struct plan_expr *x, bool object);
 bool format_read_quote(struct query_plan *p, struct plan_expr *x);
+/* Appends what a call makes of one value; `text` is a constant of the call. */
+typedef enum format_result format_call(struct format_text *t, const struct strpool *strings, enum plan_type type,
+                                       int64_t word, struct slice text);
+/* The text is what the call makes of arguments [first, first + n), one behind the other; `spreads`: NULL in one makes
+ * NULL of all. */
+bool format_read_values(struct query_plan *p, struct plan_expr *x, uint32_t first, uint32_t n, format_call *call,
+                        struct slice text, bool spreads);
+format_call format_hex, format_sql_literal, format_char; /* format_value.c */
+format_call format_time;                                 /* format_time.c; of seconds; `text`: as strftime() has it */
+bool format_is_of_time(struct slice format);             /* one that format_time() knows */
 /* The same of length(), whose result is no text. */
 bool format_read_length(struct query_plan *p, struct plan_expr *x);
 bool format_counts(const struct plan_expr *x);

@@ -18,7 +18,7 @@ static uint32_t told_by(const struct query_plan *p, struct plan_expr *const *ter
             known |= terms[i]->sources;
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const struct plan_step *s = &p->steps[i];
-        if (!s->by_row)
+        if (!s->by_row || p->sources[s->source].right)
             continue;
         if (is_one_of(s->keys[0], terms, n) || (s->keys[0]->sources & ~known) == 0)
             known |= 1u << s->source;
@@ -68,11 +68,13 @@ static bool may_be_reversed(const struct query_plan *p, const struct plan_expr *
 {
     if (x->op == X_COLUMN && x->source < p->n_sources && x->column >= 0) {
         const struct plan_source *s = &p->sources[x->source];
-        bool computed = false;
-        for (const struct query_plan *arm = s->sub; arm; arm = arm->next_arm)
+        bool computed = false, reversed = false;
+        for (const struct query_plan *arm = s->sub; arm; arm = arm->next_arm) {
             computed |= arm->grouped || arm->n_windows || arm->limit >= 0;
+            reversed |= (uint32_t)x->column >= arm->n_items || may_be_reversed(arm, arm->items[x->column].expr);
+        }
         if (!s->table.name)
-            return s->sub && !computed;
+            return s->sub && !computed && (reversed || !s->sub->next_arm);
         return s->table.table->columns[x->column].sorted;
     }
     return false;

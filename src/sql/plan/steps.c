@@ -53,10 +53,16 @@ enum fit { FIT_NONE, FIT_CROSS, FIT_RANGE, FIT_HASH, FIT_ROW };
 static enum fit fit_of(const struct query_plan *p, uint8_t source, uint32_t placed)
 {
     const struct plan_source *s = &p->sources[source];
-    struct plan_expr *const *terms = s->left ? s->on : p->where;
-    uint32_t n = s->left ? s->n_on : p->n_where;
+    bool own = plan_has_on(s);
+    struct plan_expr *const *terms = own ? s->on : p->where;
+    uint32_t n = own ? s->n_on : source < p->right ? p->n_inner : p->n_where;
     enum fit best = FIT_CROSS;
-    for (uint32_t i = 0; s->left && i < s->n_on; i++)
+    uint32_t before = p->right ? (1u << p->right) - 1 : 0; /* of a right join, and what comes behind it */
+    if (p->right && source != p->right && source > p->right)
+        before |= 1u << p->right;
+    if (source >= p->right && (before & ~placed))
+        return FIT_NONE;
+    for (uint32_t i = 0; own && i < s->n_on; i++)
         if (s->on[i]->sources & ~(placed | 1u << source))
             return FIT_NONE;
     for (uint32_t i = 0; i < n; i++) {
@@ -88,7 +94,8 @@ static bool take_terms(struct query_plan *p, struct plan_step *s, struct plan_ex
     uint32_t own = 1u << s->source;
     int16_t column;
     struct plan_expr *key;
-    bool finds = left || !p->sources[s->source].left; /* WHERE leaves out rows of a left join, and finds none */
+    bool finds =
+        left || !plan_has_on(&p->sources[s->source]); /* WHERE leaves out rows of a left join, and finds none */
     for (uint32_t i = 0; finds && i < n; i++)         /* by row number: the other keys are checked behind it */
         if (terms[i] && !s->by_row && is_key(terms[i], s->source, placed, &column, &key) && column == VTAB_ROW) {
             s->by_row = true;
@@ -123,15 +130,16 @@ static bool add_step(struct query_plan *p, uint8_t source, uint32_t *placed, str
     struct plan_step *s = &p->steps[p->n_steps++];
     struct plan_source *of = &p->sources[source];
     struct plan_expr *on[PLAN_MAX_TESTS];
+    bool own = plan_has_on(of);
     *s = (struct plan_step){.source = source};
     for (uint32_t i = 0; i < of->n_on; i++)
         on[i] = of->on[i];
-    if (of->left && !take_terms(p, s, on, of->n_on, *placed, true))
+    if (own && !take_terms(p, s, on, of->n_on, *placed, true))
         return false;
-    for (uint32_t i = 0; of->left && i < of->n_on; i++)
+    for (uint32_t i = 0; own && i < of->n_on; i++)
         if (on[i])
             return false;
-    bool ok = take_terms(p, s, where, p->n_where, *placed, false);
+    bool ok = take_terms(p, s, where, source < p->right ? p->n_inner : p->n_where, *placed, false);
     *placed |= 1u << source;
     return ok;
 }
@@ -166,7 +174,7 @@ static void find_ranges(const struct query_plan *p, struct plan_step *s, uint32_
         if (steps_is_sorted_range(p, &(struct plan_range){.own = &column}))
             return;
     }
-    if (p->sources[s->source].left)
+    if (plan_has_on(&p->sources[s->source]))
         add_ranges(s, s->after, s->n_after, placed);
     else
         add_ranges(s, s->where, s->n_where, placed);
@@ -216,7 +224,9 @@ static bool steps_from(struct query_plan *p, uint8_t first)
         placed |= 1u << p->steps[i].source;
     }
     for (uint32_t i = 0; i < p->n_where; i++) /* of no source at all */
-        if (where[i] && !take(p->steps[0].where, &p->steps[0].n_where, where[i]))
+        if (where[i] && p->right)
+            return false;
+        else if (where[i] && !take(p->steps[0].where, &p->steps[0].n_where, where[i]))
             return false;
     return true;
 }
@@ -287,7 +297,7 @@ bool plan_steps(struct query_plan *p)
     uint32_t least = UINT32_MAX;
     uint64_t cheapest = UINT64_MAX;
     for (uint32_t i = 0; i < p->n_sources; i++) {
-        if (p->sources[i].left || !steps_from(p, (uint8_t)i))
+        if (plan_has_on(&p->sources[i]) || (p->right && i > p->right) || !steps_from(p, (uint8_t)i))
             continue;
         uint32_t lost = lost_keys(p);
         uint64_t costs = cost(p);

@@ -1,0 +1,134 @@
+/* Right and full joins, row values, and texts of values and times have plans, and the answer of SQLite. */
+#include "plan_grammar.h"
+
+#include <check.h>
+
+static void all_planned(const char *const *statements, size_t n)
+{
+    struct mirror m;
+    mirror_open(&m, 20261129, PLAN_ROWS);
+    for (size_t i = 0; i < n; i++)
+        ck_assert_msg(mirror_compare_planner(&m, statements[i]), "no plan: %s", statements[i]);
+    mirror_close(&m);
+}
+
+static void compare(const char *const *statements, size_t n)
+{
+    struct mirror m;
+    mirror_open(&m, 78, PLAN_ROWS);
+    for (size_t i = 0; i < n; i++)
+        mirror_compare_planner(&m, statements[i]);
+    mirror_close(&m);
+}
+
+START_TEST(right_and_full_joins)
+{
+    static const char *const statements[] = {
+        "SELECT t.name, count(s.id), sum(s.dur), count(*) FROM v_slice s RIGHT JOIN v_thread t ON t.id = s.depth AND "
+        "s.dur > 50 GROUP BY t.name",
+        /* what WHERE says comes behind the join, what ON says of the others before it */
+        "SELECT count(*), count(s.id), count(t.id) FROM v_slice s RIGHT JOIN v_thread t ON t.id = s.depth WHERE "
+        "coalesce(s.dur, 9) > 3",
+        "SELECT count(*), count(s.id), sum(c.id) FROM v_slice s JOIN v_thread t ON t.id = s.depth AND t.tid > 5 RIGHT "
+        "JOIN v_counter c ON c.track_id = s.id WHERE c.ts > 20",
+        "SELECT k, count(*), sum(n), sum(m), count(g.k), count(h.k) FROM (SELECT track_id AS k, count(*) AS n FROM "
+        "v_slice GROUP BY 1) g FULL JOIN (SELECT depth AS k, max(dur) AS m FROM v_slice WHERE depth > 2 GROUP BY 1) h "
+        "USING (k) GROUP BY k",
+        "SELECT count(*), count(a), sum(c), count(b) FROM (SELECT id, dur + 1 AS a, 7 AS c, coalesce(name, 'x') AS b "
+        "FROM v_slice) q RIGHT JOIN (SELECT id * 3 AS id, 1 AS x FROM v_slice) w ON w.id = q.a",
+        "SELECT * FROM v_thread t FULL JOIN (SELECT depth AS d, count(*) AS n FROM v_slice GROUP BY 1) s ON s.d = "
+        "t.tid ORDER BY t.id, d, n",
+        "SELECT s.id, c.id FROM v_slice s RIGHT JOIN v_counter c ON c.track_id = s.depth AND c.ts = s.ts",
+        "SELECT count(*), sum(s.dur), count(c.id) FROM v_slice s FULL JOIN v_counter c ON c.ts >= s.ts AND c.ts < "
+        "s.ts + s.dur AND c.track_id = s.track_id",
+        "SELECT count(*), max(x.dur), count(t.id) FROM v_slice s FULL JOIN v_thread t ON t.id = s.depth LEFT JOIN "
+        "v_slice x ON x.id = t.tid",
+        /* nothing on one side */
+        "SELECT count(*), count(s.id), count(t.id) FROM (SELECT * FROM v_slice WHERE id < 0) s RIGHT JOIN v_thread t "
+        "ON t.id = s.depth JOIN v_slice y ON y.track_id = t.id",
+        "SELECT count(*), count(s.id), count(t.id) FROM v_slice s FULL JOIN (SELECT * FROM v_thread WHERE id < 0) t "
+        "ON t.id = s.depth",
+        "SELECT count(*) FROM v_slice s RIGHT JOIN (SELECT * FROM v_thread WHERE id < 0) t ON t.id = s.depth",
+    };
+    static const char *const others[] = {
+        "SELECT count(*) FROM v_slice s NATURAL FULL JOIN v_thread t",
+        "SELECT count(*), count(c.id) FROM v_slice s FULL JOIN v_thread t USING (id) FULL JOIN v_counter c USING (id)",
+        "SELECT s.id, t.id, c.id FROM v_slice s JOIN v_thread t ON t.id = s.depth RIGHT JOIN v_counter c ON c.id = "
+        "t.tid",
+        "SELECT count(*) FROM v_slice s RIGHT JOIN v_thread t ON 1 WHERE 2 > 1",
+    };
+    all_planned(statements, sizeof statements / sizeof *statements);
+    compare(others, sizeof others / sizeof *others);
+}
+END_TEST
+
+START_TEST(row_values)
+{
+    static const char *const statements[] = {
+        "SELECT count(*), sum(dur) FROM v_slice WHERE (depth, track_id) = (3, 4)",
+        "SELECT count(*), sum(dur) FROM v_slice WHERE (depth, track_id) IS (3, NULL) OR 0",
+        "SELECT count(*), sum(dur) FROM v_slice WHERE (depth, dur, ts) > (3, 7, 100) AND (depth, dur) <= (8, 50)",
+        "SELECT id FROM v_slice WHERE (ts, id) >= (900, 5) AND (ts, id) < (2000, 9)",
+        "SELECT count(*) FROM v_slice WHERE (depth, name) != (3, 'aa')",
+        "SELECT count(*) FROM v_slice WHERE (depth, track_id) BETWEEN (1, 5) AND (6, 2)",
+        "SELECT count(*), sum(a.dur) FROM v_slice a JOIN v_slice b ON (a.depth, a.ts) = (b.track_id, b.ts)",
+    };
+    static const char *const others[] = {
+        "SELECT (depth, track_id) = (3, 4), count(*) FROM v_slice GROUP BY 1",
+        "SELECT count(*) FROM v_slice WHERE NOT (depth, dur) < (3, NULL)",
+        "SELECT count(*) FROM v_slice WHERE (depth, name) < (name, 3)",
+    };
+    all_planned(statements + 2, sizeof statements / sizeof *statements - 2);
+    compare(statements, 2);
+    compare(others, sizeof others / sizeof *others);
+}
+END_TEST
+
+START_TEST(texts_of_values_and_times)
+{
+    static const char *const statements[] = {
+        "SELECT hex(name), hex(dur), hex(NULL || name), quote(name), quote(dur) FROM v_slice",
+        "SELECT quote(name || '''' || dur || ''''), char(65 + id % 26, 200 + id, 2000 + id, 70000 + id, id - 5) FROM "
+        "v_slice WHERE id > 0",
+        "SELECT char(depth), char(dur), count(*) FROM v_slice GROUP BY 1, 2",
+        "SELECT strftime('%Y-%m-%d %H:%M:%S %j %w %s %f %%', id * 1234567, 'unixepoch') FROM v_slice",
+        "SELECT strftime('%Y-%m-%d %j', (id - 900) * 32140800, 'unixepoch'), date(id * 86400, 'unixepoch') FROM "
+        "v_slice WHERE id < 3000",
+        "SELECT strftime('%f|%s|%H:%M', id / 7.0, 'unixepoch'), time(id / -3.0, 'unixepoch') FROM v_slice",
+        "SELECT datetime(id * 97654321, 'unixepoch') AS d, count(*) FROM v_slice GROUP BY d",
+        "SELECT strftime('%W', id * 86400, 'unixepoch'), strftime('%Y', id, 'unixepoch', '+1 day') FROM v_slice",
+        "SELECT date(dur, 'unixepoch'), datetime(ts * 100000000000, 'unixepoch') FROM v_slice",
+        "SELECT track_id, string_agg(name || ':' || dur, ', ') FROM v_slice GROUP BY track_id",
+    };
+    all_planned(statements, sizeof statements / sizeof *statements);
+}
+END_TEST
+
+START_TEST(first_rows_of_arms)
+{
+    static const char *const statements[] = {
+        "SELECT id, dur, name FROM v_slice WHERE depth < 4 UNION ALL SELECT id, dur, name FROM v_slice WHERE depth > 2 "
+        "ORDER BY dur DESC LIMIT 20 OFFSET 7",
+        "SELECT name, id FROM v_slice UNION ALL SELECT name, ts FROM v_slice WHERE dur > 5 ORDER BY 1 NULLS LAST LIMIT "
+        "30",
+        "SELECT depth, 'a' AS k FROM v_slice UNION ALL SELECT track_id, NULL FROM v_slice ORDER BY k DESC, 1 LIMIT 15",
+        "SELECT max(dur), depth FROM v_slice GROUP BY depth UNION ALL SELECT dur, id FROM v_slice ORDER BY 1, 2 LIMIT "
+        "9",
+    };
+    all_planned(statements, sizeof statements / sizeof *statements);
+}
+END_TEST
+
+Suite *sql_plan_joins_suite(void);
+Suite *sql_plan_joins_suite(void)
+{
+    Suite *suite = suite_create("sql_plan_joins");
+    TCase *tc = tcase_create("joins");
+    tcase_set_timeout(tc, 0);
+    tcase_add_test(tc, right_and_full_joins);
+    tcase_add_test(tc, row_values);
+    tcase_add_test(tc, texts_of_values_and_times);
+    tcase_add_test(tc, first_rows_of_arms);
+    suite_add_tcase(suite, tc);
+    return suite;
+}
