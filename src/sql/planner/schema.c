@@ -107,11 +107,11 @@ bool schema_stamp_is_equal(const struct schema_stamp *a, const struct schema_sta
 /* ---- what a view gives ---- */
 
 /* Functions of SQLite that look at their row only. */
-static const char *const rowwise[] = {
-    "abs",    "ceil",     "char",   "coalesce",  "date",   "datetime", "exp",    "floor",   "format",    "hex",
-    "ifnull", "iif",      "instr",  "julianday", "length", "ln",       "log",    "log10",   "log2",      "lower",
-    "ltrim",  "nullif",   "pow",    "power",     "printf", "quote",    "round",  "replace", "rtrim",     "sign",
-    "sqrt",   "strftime", "substr", "substring", "time",   "trim",     "typeof", "unicode", "unixepoch", "upper"};
+static const char *const rowwise[] = {"abs",    "ceil",      "char",  "coalesce", "exp",     "floor", "format",
+                                      "hex",    "ifnull",    "iif",   "instr",    "length",  "ln",    "log",
+                                      "log10",  "log2",      "lower", "ltrim",    "nullif",  "pow",   "power",
+                                      "printf", "quote",     "round", "replace",  "rtrim",   "sign",  "sqrt",
+                                      "substr", "substring", "trim",  "typeof",   "unicode", "upper"};
 
 bool schema_is_rowwise_call(struct engine *e, const struct sql_expr *f)
 {
