@@ -7,7 +7,7 @@ import harness
 import perf_writer
 from perf_writer import (ADDR, AUX, BRANCH_STACK, CALLCHAIN, CGROUP, CODE_PAGE_SIZE, CPU, DATA_PAGE_SIZE, DATA_SRC, FREQ, ID, IDENTIFIER, IP, KERNEL,
                          KERNEL_MARK, PERIOD, PHYS_ADDR, RAW, READ, REGS_INTR, REGS_USER, SAMPLE_ID_ALL, STACK_USER, STREAM_ID, TID, TIME, TRANSACTION,
-                         USER, USER_MARK, WEIGHT_STRUCT, attr, magic, pack, padded, record, text_feature, trailer, u64, write_events)
+                         USE_CLOCKID, USER, USER_MARK, WEIGHT_STRUCT, attr, magic, pack, padded, record, text_feature, trailer, u64, write_events)
 from trace_dat_writer import MAGIC, Event, Kernel, TraceDat
 
 USUAL = IP | TID | TIME | CPU | PERIOD
@@ -77,6 +77,33 @@ class PerfRules(harness.Case):
         path = self.made(self.event, [take(2000), pack("<IHH", 9, 0, 4), take(2001)])  # a record without room for its header
         self.assertEqual(self.rows(path, TIMES), [["2000"]])
         self.assertEqual([name for name, _ in self.told(path) if "truncated" in name], ["perf_data_truncated"])
+
+    def test_nothing_was_recorded(self):
+        """A size of 0 is that of a recorder that died, where records follow; where the features do, there is nothing."""
+        path = self.made(self.event, [], features={3: text_feature("host-a"), 4: text_feature("6.1.0")})
+        self.assertEqual(self.rows(path, TIMES), [])
+        self.assertEqual(self.told(path), {})
+        self.assertEqual(self.rows(path, "SELECT name, release FROM machine"), [["host-a", "6.1.0"]])
+        path = self.made(self.event, [take(2000)], features={3: text_feature("host-a")}, died=True)
+        self.assertEqual(self.rows(path, TIMES), [["2000"]])
+
+    def test_samples_that_are_alike(self):
+        """They differ in their times; what is known of one holds for the next until a thread or a mapping changes."""
+        path = self.made(self.event, [mapped(1000, 0, 0x1000, 0, b"/old"), take(2000), take(2001), take(2002, cpu=2), take(2003, ip=0x50), take(2004, misc=KERNEL),
+                                      mapped(2005, 0, 0x1000, 0, b"/new"), take(2006), take(2007), task(4, 2008, 7, 7, 8, 8), task(7, 2009, 7, 1, 8, 1), take(2010), take(2011)])
+        sql = "SELECT s.ts, s.cpu, s.cpu_mode, m.name, f.rel_pc, s.utid = (SELECT utid FROM perf_sample WHERE ts = 2000) FROM perf_sample s " \
+              "JOIN stack_profile_callsite c ON c.id = s.callsite_id JOIN stack_profile_frame f ON f.id = c.frame_id JOIN stack_profile_mapping m ON m.id = f.mapping ORDER BY 1"
+        self.assertEqual(self.rows(path, sql), [
+            ["2000", "1", "user", "/old", "64", "1"], ["2001", "1", "user", "/old", "64", "1"], ["2002", "2", "user", "/old", "64", "1"],
+            ["2003", "1", "user", "/old", "80", "1"], ["2004", "1", "kernel", "", "64", "1"], ["2006", "1", "user", "/new", "64", "1"],
+            ["2007", "1", "user", "/new", "64", "1"], ["2010", "1", "user", "/new", "64", "0"], ["2011", "1", "user", "/new", "64", "0"]])
+        self.assertEqual(self.rows(path, "SELECT max(value) FROM counter GROUP BY track_id ORDER BY 1"), [["500.000000"], ["4000.000000"]])
+
+    def test_recorded_by_the_time_of_day(self):
+        """No snapshot ties it to another clock: trace time is the time of day."""
+        path = self.made([(attr(USUAL, flags=SAMPLE_ID_ALL | USE_CLOCKID), [])], [take(1795354942067160110)])
+        self.assertEqual(self.rows(path, "SELECT ts, to_realtime(ts), abs_time_str(ts), to_monotonic(ts) FROM perf_sample"),
+                         [["1795354942067160110", "1795354942067160110", "2026-11-22T13:42:22.067160110", "[NULL]"]])
 
     def test_records_that_are_passed_over(self):
         """Those that nobody knows are counted; what follows need not be aligned."""

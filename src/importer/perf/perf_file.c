@@ -99,6 +99,26 @@ static int read_features(struct perf_file *f, uint64_t at, const uint64_t bits[4
     return 0;
 }
 
+/* Whether the features stand at `at`: each where the file has them, behind those before. A recorder that died never
+ * wrote how much it recorded, and records stand there; one that recorded nothing wrote none. */
+static bool features_follow(struct perf_file *f, uint64_t at, const uint64_t bits[4])
+{
+    unsigned n = 0;
+    for (int i = 0; i < 4; i++)
+        n += (unsigned)__builtin_popcountll(bits[i]);
+    if (!n || at > f->bytes.len || f->bytes.len - at < n * SECTION_BYTES)
+        return false;
+    uint64_t end = at + n * SECTION_BYTES;
+    struct dat_cursor c = perf_cursor(f, slice_of(f->bytes.p + at, n * SECTION_BYTES));
+    for (; n; n--) {
+        uint64_t offset = dat_u64(&c), size = dat_u64(&c);
+        if (offset < end || offset > f->bytes.len || size > f->bytes.len - offset)
+            return false;
+        end = offset + size;
+    }
+    return true;
+}
+
 static int read_header(struct perf_file *f, struct dat_cursor *c, struct error *err)
 {
     uint64_t bits[4];
@@ -112,7 +132,7 @@ static int read_header(struct perf_file *f, struct dat_cursor *c, struct error *
     int rc = read_attrs(f, section(f, attrs_at, attrs_size), attr_size, err);
     if (rc)
         return rc;
-    bool died = data_size == 0 && data_at < f->bytes.len; /* the recorder never wrote how much there is */
+    bool died = data_size == 0 && data_at < f->bytes.len && !features_follow(f, data_at, bits);
     f->truncated |= died;
     f->data = section(f, data_at, died ? f->bytes.len - data_at : data_size);
     if (!died && read_features(f, data_at + data_size, bits))

@@ -189,7 +189,7 @@ void perf_file_close(struct perf_file *f);
 /* The next record. 0: none is left; 1: there is one; -MRD_ENOMEM. What describes the recording in a stream is taken in
  * on the way and not yielded. The bytes of records stay until perf_file_close(): those of compressed ones are yielded
  * when all of them have been plain before. */
-int perf_records_next(struct perf_file *f, struct perf_record *r);
+static inline int perf_records_next(struct perf_file *f, struct perf_record *r);
 
 /* Numbers in the byte order of the file; the caller knows that they are there. */
 static inline uint16_t perf_load16(const struct perf_file *f, const uint8_t *p)
@@ -221,6 +221,22 @@ static inline uint32_t perf_load32(const struct perf_file *f, const uint8_t *p)
 static inline uint64_t perf_load64(const struct perf_file *f, const uint8_t *p)
 {
     return perf_word(p, f->big);
+}
+
+int perf_records_other(struct perf_file *f, struct perf_record *r); /* also at the end of a part */
+
+static inline int perf_records_next(struct perf_file *f, struct perf_record *r)
+{
+    enum { HEADER = 8 };
+    const uint8_t *p = f->rest.p;
+    if (f->rest.len < HEADER || perf_load32(f, p) != PERF_RECORD_SAMPLE)
+        return perf_records_other(f, r);
+    size_t size = perf_load16(f, p + 6);
+    if (size < HEADER || size > f->rest.len)
+        return perf_records_other(f, r);
+    *r = (struct perf_record){slice_of(p, size), perf_load16(f, p + 4), PERF_RECORD_SAMPLE};
+    f->rest = slice_of(p + size, f->rest.len - size);
+    return 1;
 }
 
 static inline struct dat_cursor perf_cursor(const struct perf_file *f, struct slice bytes)

@@ -14,9 +14,9 @@ enum {
     PERF_MODES = 6,
     PERF_KNOWN_FRAMES = 16384,
     PERF_KNOWN_STACKS = 1024,
-    PERF_KNOWN_ADDRESSES = 256,
     PERF_KNOWN_COUNTERS = 256,
-    PERF_KNOWN_CPUS = 64
+    PERF_KNOWN_CPUS = 64,
+    PERF_KNOWN_SAMPLES = 256
 };
 
 /* What a sample or the trailer of another record says of where and when. */
@@ -62,14 +62,6 @@ struct perf_known_stack {
     uint8_t mode;
 };
 
-/* An address without callers whose callsite was looked for. Stale as frames are. */
-struct perf_known_address {
-    uint64_t ip;
-    uint32_t pid, version, site;
-    uint8_t mode;
-    bool dummy;
-};
-
 /* Code that the kernel made (of BPF programs, trampolines). Its mapping is made when a stack goes through it. */
 struct perf_symbol {
     strid name;
@@ -84,6 +76,27 @@ struct perf_deferred {
     struct slice chain;
     uint8_t mode;
     uint32_t next; /* with the same cookie and thread, index + 1; 0: last */
+};
+
+/* A sample of an event, a thread, a CPU, a mode and an address as one before: nothing has to be looked up. Stale when
+ * threads or maps have changed since. */
+struct perf_sample_key {
+    uint64_t ip, pid_tid, attr_mode_cpu;
+    uint64_t epoch; /* how often threads or maps had changed */
+};
+struct perf_known_sample {
+    struct perf_sample_key key;
+    uint32_t tid, utid;
+    uint32_t counter; /* its place in `counters` + 1; 0: there is nothing known */
+    uint32_t dummies; /* 1: its address is in no known file */
+    struct sample_place place;
+};
+
+/* A kernel's event that came with a sample. */
+struct perf_kernel_sample {
+    struct slice raw;
+    int64_t ts;
+    uint32_t cpu, tid, utid;
 };
 
 /* A frame that was looked for. Stale when other files lie there since (`version`). */
@@ -130,9 +143,11 @@ struct perf_import {
     strid cpu_model;                                  /* 0: not told */
     uint32_t first_session;                           /* row of profiler_session of the first attr */
     struct perf_spaces spaces;
-    struct perf_known_frame known_frames[PERF_KNOWN_FRAMES]; /* by a hash of their address */
-    struct perf_known_stack known_stacks[PERF_KNOWN_STACKS]; /* by a hash of the chain */
-    struct perf_known_address known_addresses[PERF_KNOWN_ADDRESSES];
+    struct perf_known_frame known_frames[PERF_KNOWN_FRAMES];    /* by a hash of their address */
+    struct perf_known_stack known_stacks[PERF_KNOWN_STACKS];    /* by a hash of the chain */
+    struct perf_known_sample known_samples[PERF_KNOWN_SAMPLES]; /* by a hash of all that they have in common */
+    const uint32_t *threads_epoch;                              /* process_tracker_epoch() */
+    uint32_t maps_epoch;                                        /* records so far that may change where things lie */
     VEC(struct perf_symbol)
     symbols;
     struct u64map cgroups;   /* id -> strid of its path */
@@ -240,8 +255,13 @@ void perf_samples_open(struct perf_import *p);
 /* Writes the samples that wait: before others may be added to their tables. */
 void perf_samples_flush(struct perf_import *p);
 /* perf_stack.c: the callsite of a sample, and of those whose stack in user space came later. */
-uint32_t perf_callsite(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s,
-                       const uint8_t *record, unsigned mode, strid *unwind_error);
+struct perf_stack {
+    uint32_t callsite; /* CALLSITE_NONE: none */
+    strid unwind_error;
+    uint32_t dummies; /* frames in no known file */
+};
+struct perf_stack perf_stack_of(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s,
+                                const uint8_t *record, unsigned mode);
 void perf_defer(struct perf_import *p, const struct perf_sample_record *s, unsigned mode, uint32_t sample);
 void perf_deferred_chain(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts);
 void perf_parse_sample(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts);
@@ -253,9 +273,7 @@ bool perf_parse_record(struct perf_import *p, const struct perf_attr *a, const s
 int perf_tracepoints_open(struct perf_import *p);
 void perf_tracepoints_take(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r);
 void perf_tracepoints_end(struct perf_import *p);
-/* `utid`: the sample's thread. */
-void perf_tracepoints_parse(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s,
-                            int64_t ts, uint32_t utid);
+void perf_tracepoints_parse(struct perf_import *p, const struct perf_attr *a, const struct perf_kernel_sample *s);
 void perf_tracepoints_close(struct perf_tracepoints *t);
 /* The function that lies at an address of the kernel, NULL when the file does not tell. */
 const char *perf_kernel_symbol(const struct perf_import *p, uint64_t address);

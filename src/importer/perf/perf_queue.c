@@ -2,6 +2,7 @@
 #include "importer/perf/perf_internal.h"
 
 #include "importer/sort/merge_sort.h"
+#include "importer/track/process_tracker.h"
 
 enum {
     WINDOW_EVENTS = 1 << 20,
@@ -27,6 +28,7 @@ static void parse(void *owner, const struct sort_event *events, size_t n)
             continue;
         }
         perf_samples_flush(p);
+        p->maps_epoch += r.type != PERF_RECORD_SWITCH && r.type != PERF_RECORD_SWITCH_CPU_WIDE;
         (void)perf_parse_record(p, a, &r, events[i].ts);
     }
     perf_samples_flush(p);
@@ -35,6 +37,7 @@ static void parse(void *owner, const struct sort_event *events, size_t n)
 void perf_queue_open(struct perf_import *p)
 {
     p->first_time = UINT64_MAX;
+    p->threads_epoch = process_tracker_epoch(p->m->processes);
     p->window.max = p->window.round_max = INT64_MIN;
     p->early_queue = sorter_add_queue(p->im->sorter, parse, p); /* of equal times those of the queue made first */
     p->queue = sorter_add_queue(p->im->sorter, parse, p);
@@ -74,7 +77,8 @@ static void end_round(struct perf_import *p)
     p->window.round_max = p->window.max;
 }
 
-static void push(struct perf_import *p, const uint8_t *record, uint32_t attr, uint64_t time)
+static inline __attribute__((always_inline)) void push(struct perf_import *p, const uint8_t *record, uint32_t attr,
+                                                       uint64_t time)
 {
     struct perf_window *w = &p->window;
     struct sort_event e = {.a = (uintptr_t)record, .b = attr};
@@ -88,7 +92,9 @@ static void push(struct perf_import *p, const uint8_t *record, uint32_t attr, ui
     p->im->failed |= !vec_push(&w->events, e);
 }
 
-static void wait_or_push(struct perf_import *p, const uint8_t *record, uint32_t attr, uint64_t time)
+/* In the code for samples, and for all others. */
+static inline __attribute__((always_inline)) void wait_or_push(struct perf_import *p, const uint8_t *record,
+                                                               uint32_t attr, uint64_t time)
 {
     if (!time) {
         p->im->failed |= !vec_push(&p->early, ((struct perf_waiting){record, attr}));

@@ -135,7 +135,7 @@ static int next_rest(struct perf_file *f)
     return 1;
 }
 
-int perf_records_next(struct perf_file *f, struct perf_record *r)
+int perf_records_other(struct perf_file *f, struct perf_record *r)
 {
     for (;;) {
         while (!cut(f, &f->rest, r)) {

@@ -1,7 +1,9 @@
 /* Samples: thread, counters, control group. */
 #include "importer/perf/perf_internal.h"
 
+#include "base/hash.h"
 #include "importer/profiling/samples.h"
+#include "importer/profiling/stack_profile.h"
 #include "importer/system/system.h"
 #include "importer/track/process_tracker.h"
 #include "importer/track/track_tracker.h"
@@ -115,16 +117,29 @@ void perf_samples_flush(struct perf_import *p)
         sample_batch_flush(p->m->profiling, &p->batch, p->source);
 }
 
-/* Adds a sample and what its event has counted, which is told by READ or grows by its period; its row. */
+static inline void add_to_batch(struct perf_import *p, int64_t ts, const struct sample_place *place, double value)
+{
+    if (sample_batch_add(&p->batch, ts, place, value))
+        perf_samples_flush(p);
+}
+
+/* Adds a sample and what its event has counted, which is told by READ or grows by its period; its row. `known`: what
+ * samples of the same kind have in common is noted there. */
 static uint32_t add_sample(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s,
-                           struct sample *sample, int64_t execution)
+                           struct sample *sample, int64_t execution, struct perf_known_sample *known)
 {
     struct perf_counter *counter = s->read.len ? NULL : counter_of(p, a, &s->where);
     if (counter) {
         uint32_t row = p->im->st->t[T_profiler_sample].n_rows + p->batch.n;
         counter->total += (double)(s->has_period ? s->period : a->period);
-        if (sample_batch_add(p->m->profiling, &p->batch, sample, execution, counter->track, counter->total))
-            perf_samples_flush(p);
+        known->counter = (uint32_t)(counter - p->counters.p) + 1;
+        known->place = (struct sample_place){sample_task(p->m->profiling, sample),
+                                             execution,
+                                             sample->callsite == CALLSITE_NONE ? COL_NULL : (int64_t)sample->callsite,
+                                             sample->unwind_error,
+                                             sample->session,
+                                             counter->track};
+        add_to_batch(p, sample->ts, &known->place, counter->total);
         return row;
     }
     perf_samples_flush(p);
@@ -164,7 +179,21 @@ static int64_t execution_of(struct perf_import *p, const struct perf_where *w, u
     return (int64_t)*known - 1;
 }
 
-void perf_parse_sample(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts)
+static void parse_kernel_event(struct perf_import *p, const struct perf_attr *a, const struct perf_kernel_sample *s)
+{
+    if (s->raw.len && p->tracepoints)
+        perf_tracepoints_parse(p, a, s);
+}
+
+static void note_dummies(struct perf_import *p, uint32_t dummies)
+{
+    if (dummies)
+        stats_add(&p->im->st->stats, p->m->id, STAT_perf_dummy_mapping_used, dummies);
+}
+
+/* A sample with all that it may hold. */
+static void parse_any(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts,
+                      struct perf_known_sample *known)
 {
     struct perf_sample_record s;
     struct process_tracker *t = p->m->processes;
@@ -173,7 +202,8 @@ void perf_parse_sample(struct perf_import *p, const struct perf_attr *a, const s
         skip(p);
         return;
     }
-    uint32_t utid = process_tracker_update_thread(t, s.where.tid, s.where.pid);
+    known->tid = s.where.tid;
+    known->utid = process_tracker_update_thread(t, s.where.tid, s.where.pid);
     if (!says_how_much(a, &s)) {
         skip(p);
         return;
@@ -183,24 +213,85 @@ void perf_parse_sample(struct perf_import *p, const struct perf_attr *a, const s
         stats_add(&p->im->st->stats, p->m->id, STAT_perf_samples_cpu_mode_unknown, 1);
         mode = 0;
     }
-    strid unwind_error = 0;
-    uint32_t callsite = perf_callsite(p, a, &s, r->bytes.p, mode, &unwind_error);
+    struct perf_stack stack = perf_stack_of(p, a, &s, r->bytes.p, mode);
+    note_dummies(p, known->dummies = stack.dummies);
     struct sample sample = {
         .ts = ts,
         .source = p->source,
-        .upid = process_tracker_thread_process(t, utid),
-        .utid = utid,
+        .upid = process_tracker_thread_process(t, known->utid),
+        .utid = known->utid,
         .async_context = COL_NULL,
-        .callsite = callsite,
-        .unwind_error = unwind_error,
+        .callsite = stack.callsite,
+        .unwind_error = stack.unwind_error,
         .session = p->first_session + (uint32_t)(a - p->file.attrs.p),
         .counter_set = COL_NULL,
     };
-    uint32_t row = add_sample(p, a, &s, &sample, execution_of(p, &s.where, mode));
+    uint32_t row = add_sample(p, a, &s, &sample, execution_of(p, &s.where, mode), known);
     if (s.callchain.len && row != UINT32_MAX)
         perf_defer(p, &s, mode, row);
     if (s.has_cgroup)
         note_cgroup(p, &s, sample.upid);
-    if (s.raw.len && p->tracepoints)
-        perf_tracepoints_parse(p, a, &s, ts, utid);
+    if (s.where.has_cpu)
+        parse_kernel_event(p, a, &(struct perf_kernel_sample){s.raw, ts, s.where.cpu, s.where.tid, known->utid});
+}
+
+/* Samples are alike that differ in nothing but their times, their kernel's event and how much they count. */
+static inline struct perf_known_sample *known_sample(struct perf_import *p, const struct perf_sample_key *key)
+{
+    uint64_t hash = hash_combine(key->ip ^ key->attr_mode_cpu, key->pid_tid);
+    return &p->known_samples[hash % PERF_KNOWN_SAMPLES];
+}
+
+static inline bool same_key(const struct perf_sample_key *x, const struct perf_sample_key *y)
+{
+    return ((x->ip ^ y->ip) | (x->pid_tid ^ y->pid_tid) | (x->attr_mode_cpu ^ y->attr_mode_cpu) |
+            (x->epoch ^ y->epoch)) == 0;
+}
+
+static inline uint64_t epoch_of(const struct perf_import *p)
+{
+    return (uint64_t)p->maps_epoch << 32 | *p->threads_epoch;
+}
+
+static __attribute__((noinline)) void parse_unknown(struct perf_import *p, const struct perf_attr *a,
+                                                    const struct perf_record *r, int64_t ts,
+                                                    const struct perf_sample_key *key)
+{
+    struct perf_known_sample now = {.counter = 0};
+    parse_any(p, a, r, ts, &now);
+    if (!now.counter || key->epoch != epoch_of(p))
+        return;
+    now.key = *key;
+    *known_sample(p, key) = now;
+}
+
+void perf_parse_sample(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts)
+{
+    const struct perf_layout *l = &a->layout;
+    const uint8_t *at = r->bytes.p;
+    const bool big = p->file.big;
+    unsigned mode = r->misc & MODE_MASK;
+    size_t fixed = l->sample.size + (l->more == PERF_RAW_MORE ? sizeof(uint32_t) : 0);
+    if (l->more == PERF_ANY_MORE || r->bytes.len < fixed || mode == 0 || mode > LAST_MODE) {
+        parse_any(p, a, r, ts, &(struct perf_known_sample){.counter = 0});
+        return;
+    }
+    uint32_t cpu = perf_half_word(at + l->sample.cpu, big);
+    size_t size = l->more == PERF_RAW_MORE ? perf_half_word(at + l->sample.size, big) : 0;
+    struct perf_sample_key key = {.ip = perf_word(at + l->sample.ip, big),
+                                  .pid_tid = perf_word(at + l->sample.tid, big),
+                                  .attr_mode_cpu = (uint64_t)(a - p->file.attrs.p) << 35 | (uint64_t)mode << 32 | cpu,
+                                  .epoch = epoch_of(p)};
+    struct perf_known_sample *known = known_sample(p, &key);
+    if (!same_key(&known->key, &key) || size > r->bytes.len - fixed) {
+        parse_unknown(p, a, r, ts, &key);
+        return;
+    }
+    struct perf_counter *counter = &p->counters.p[known->counter - 1];
+    counter->total += (double)(l->sample.period ? perf_word(at + l->sample.period, big) : a->period);
+    note_dummies(p, known->dummies);
+    add_to_batch(p, ts, &known->place, counter->total);
+    if (l->sample.cpu && size)
+        parse_kernel_event(p, a,
+                           &(struct perf_kernel_sample){slice_of(at + fixed, size), ts, cpu, known->tid, known->utid});
 }

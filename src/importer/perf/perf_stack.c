@@ -207,11 +207,10 @@ static struct slice chain_of(const struct perf_import *p, const struct perf_attr
 
 /* The callsite of a stack whose part in user space was unwound: its frames go in the place of those of the chain. */
 static uint32_t unwound_callsite(struct perf_import *p, struct slice chain, unsigned mode, uint32_t pid,
-                                 const struct unwind_frame *frames, size_t n)
+                                 const struct unwind_frame *frames, size_t n, uint32_t *dummies)
 {
     struct chain all;
     size_t kept = 0;
-    uint32_t dummies = 0;
     uint64_t back = !p->file.has_feature[PERF_FEATURE_SIMPLEPERF_META]; /* what callsite_of() takes away again */
     all.n = 0;
     read_chain(p, chain, mode, &all);
@@ -223,45 +222,26 @@ static uint32_t unwound_callsite(struct perf_import *p, struct slice chain, unsi
         all.at[kept].mode = MODE_USER;
     }
     all.n = kept;
-    uint32_t site = callsite_of(p, &all, pid, &dummies);
-    if (dummies)
-        stats_add(&p->im->st->stats, p->m->id, STAT_perf_dummy_mapping_used, dummies);
-    return site;
-}
-
-/* The callsite of a sample that has an address and no chain: tracepoints come from a few addresses. */
-static uint32_t lone_callsite(struct perf_import *p, uint32_t pid, uint64_t ip, unsigned mode)
-{
-    struct perf_known_address *known = &p->known_addresses[(ip ^ ip >> 8 ^ pid) % PERF_KNOWN_ADDRESSES];
-    uint32_t version = version_of(p, pid), dummies = 0;
-    if (known->ip != ip || known->pid != pid || known->version != version || known->mode != mode) {
-        struct wanted_frame w;
-        want_frame(p, &w, pid, version, mode, ip);
-        look_up_frame(p, &w, pid);
-        uint32_t site = stack_profile_callsite(p->m, CALLSITE_NONE, take_frame(p, &w, &dummies));
-        *known = (struct perf_known_address){ip, pid, version, site, (uint8_t)mode, dummies != 0};
-    }
-    if (known->dummy)
-        stats_add(&p->im->st->stats, p->m->id, STAT_perf_dummy_mapping_used, 1);
-    return known->site;
+    return callsite_of(p, &all, pid, dummies);
 }
 
 /* Samples of one place have the same chain, byte by byte, as long as no file was mapped since. */
-static uint32_t chain_callsite(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s,
-                               const uint8_t *record, unsigned mode, strid *unwind_error)
+struct perf_stack perf_stack_of(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s,
+                                const uint8_t *record, unsigned mode)
 {
+    struct perf_stack out = {.callsite = CALLSITE_NONE};
     const struct unwind_frame *frames;
     uint32_t error;
     size_t n = perf_unwind(p, a, s, &frames, &error);
     if (!n && s->stack.len)
         stats_add(&p->im->st->stats, p->m->id, STAT_perf_aux_ignored, 1);
     if (n && error)
-        *unwind_error = sample_unwind_error(p->im, error);
+        out.unwind_error = sample_unwind_error(p->im, error);
     struct slice chain = chain_of(p, a, s, record, &mode);
     if (n)
-        return unwound_callsite(p, chain, mode, s->where.pid, frames, n);
-    if (!chain.len)
-        return CALLSITE_NONE;
+        out.callsite = unwound_callsite(p, chain, mode, s->where.pid, frames, n, &out.dummies);
+    if (n || !chain.len)
+        return out;
     uint64_t hash = chain.len == 8 ? perf_load64(&p->file, chain.p) : hash_bytes(chain.p, chain.len);
     struct perf_known_stack *known =
         &p->known_stacks[hash_combine(hash, (uint64_t)s->where.pid << 8 | mode) % PERF_KNOWN_STACKS];
@@ -277,17 +257,9 @@ static uint32_t chain_callsite(struct perf_import *p, const struct perf_attr *a,
         read_chain(p, chain, mode, &all);
         known->callsite = callsite_of(p, &all, s->where.pid, &known->dummies);
     }
-    if (known->dummies)
-        stats_add(&p->im->st->stats, p->m->id, STAT_perf_dummy_mapping_used, known->dummies);
-    return known->callsite;
-}
-
-uint32_t perf_callsite(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s,
-                       const uint8_t *record, unsigned mode, strid *unwind_error)
-{
-    return s->has_ip && !s->callchain.len && !s->stack.len && s->ip < FIRST_MARK
-               ? lone_callsite(p, s->where.pid, s->ip, mode)
-               : chain_callsite(p, a, s, record, mode, unwind_error);
+    out.callsite = known->callsite;
+    out.dummies = known->dummies;
+    return out;
 }
 
 static uint64_t cookie_key(uint32_t tid, uint64_t cookie)

@@ -117,19 +117,17 @@ int perf_tracepoints_open(struct perf_import *p)
 
 /* The event in a sample and the program that reads it, NULL when there is none. Bytes of the other order are turned
  * round, and stay until the next one. */
-static const struct event_program *event_of(struct perf_import *p, const struct perf_sample_record *s,
-                                            const uint8_t **event)
+static const struct event_program *event_of(struct perf_import *p, struct slice raw, const uint8_t **event)
 {
     struct perf_tracepoints *t = p->tracepoints;
     enum { LEAST = 8 }; /* the fields that all events begin with */
-    if (s->raw.len < LEAST || s->raw.len > sizeof t->event || !s->where.has_cpu || s->where.cpu >= CPUS_PER_MACHINE)
+    if (raw.len < LEAST || raw.len > sizeof t->event)
         return NULL;
-    struct dat_cursor c = perf_cursor(&p->file, s->raw);
-    uint16_t id = dat_u16(&c);
-    *event = s->raw.p;
+    uint16_t id = perf_load16(&p->file, raw.p);
+    *event = raw.p;
     if (p->file.big && t->events->swaps[id]) {
-        memcpy(t->event, s->raw.p, s->raw.len);
-        swap_program_run(t->events->swaps[id], t->event, (uint32_t)s->raw.len);
+        memcpy(t->event, raw.p, raw.len);
+        swap_program_run(t->events->swaps[id], t->event, (uint32_t)raw.len);
         *event = t->event;
     }
     return t->events->programs[id];
@@ -142,8 +140,8 @@ void perf_tracepoints_take(struct perf_import *p, const struct perf_attr *a, con
     struct perf_sample_record s;
     const uint8_t *event;
     p->has_switches |= program->proto_id == FTRACE_EVENT_SCHED_SWITCH;
-    if (a->kernel_event != PERF_EVENT_IN_PACKETS || !perf_sample_read(&p->file, a, r, &s) ||
-        event_of(p, &s, &event) != program)
+    if (a->kernel_event != PERF_EVENT_IN_PACKETS || !perf_sample_read(&p->file, a, r, &s) || !s.where.has_cpu ||
+        s.where.cpu >= CPUS_PER_MACHINE || event_of(p, s.raw, &event) != program)
         return;
     if (t->begun && t->cpu != s.where.cpu)
         ftrace_bundle_end(t->bundle);
@@ -167,12 +165,11 @@ static bool make_room(struct perf_tracepoints *t, size_t bound)
     return true;
 }
 
-void perf_tracepoints_parse(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s,
-                            int64_t ts, uint32_t utid)
+void perf_tracepoints_parse(struct perf_import *p, const struct perf_attr *a, const struct perf_kernel_sample *s)
 {
     struct perf_tracepoints *t = p->tracepoints;
     const uint8_t *event;
-    const struct event_program *program = a->type == PERF_TYPE_TRACEPOINT ? event_of(p, s, &event) : NULL;
+    const struct event_program *program = a->type == PERF_TYPE_TRACEPOINT ? event_of(p, s->raw, &event) : NULL;
     if (!program || t->kinds[program->kernel_id].in_packets)
         return;
     if (program->descriptor.len && !t->kinds[program->kernel_id].described) {
@@ -196,10 +193,11 @@ void perf_tracepoints_parse(struct perf_import *p, const struct perf_attr *a, co
     }
     int32_t pid;
     memcpy(&pid, event + program->pid_offset, sizeof pid);
-    if ((uint32_t)pid != s->where.tid) /* of a switch: the one that went */
+    uint32_t utid = s->utid;
+    if ((uint32_t)pid != s->tid) /* of a switch: the one that went */
         utid = process_tracker_thread(p->m->processes, pid);
-    ftrace_event_now(p->m, &(struct ftrace_now){.ts = ts,
-                                                .cpu = s->where.cpu,
+    ftrace_event_now(p->m, &(struct ftrace_now){.ts = s->ts,
+                                                .cpu = s->cpu,
                                                 .utid = utid,
                                                 .id = program->proto_id,
                                                 .pid = pid,

@@ -40,18 +40,21 @@ struct sample_batch {
     int64_t unwind_error[SAMPLE_BATCH], session[SAMPLE_BATCH], track[SAMPLE_BATCH], value[SAMPLE_BATCH];
 };
 void sample_batch_flush(struct profiling_machine *s, struct sample_batch *b, strid source);
+/* What samples may have in common: all of them but when they were taken and what was counted. */
+struct sample_place {
+    int64_t task, execution, callsite, unwind_error, session, track; /* as they stand in the batch */
+};
 /* Adds a sample, whose source is that of all, and its counter_set none; true when the batch is full. */
-static inline bool sample_batch_add(struct profiling_machine *s, struct sample_batch *b, const struct sample *x,
-                                    int64_t execution, uint32_t track, double value)
+static inline bool sample_batch_add(struct sample_batch *b, int64_t ts, const struct sample_place *x, double value)
 {
     uint32_t i = b->n++;
-    b->ts[i] = x->ts;
-    b->task[i] = sample_task(s, x);
-    b->execution[i] = execution;
-    b->callsite[i] = x->callsite == UINT32_MAX ? COL_NULL : (int64_t)x->callsite;
+    b->ts[i] = ts;
+    b->task[i] = x->task;
+    b->execution[i] = x->execution;
+    b->callsite[i] = x->callsite;
     b->unwind_error[i] = x->unwind_error;
     b->session[i] = x->session;
-    b->track[i] = track;
+    b->track[i] = x->track;
     b->value[i] = column_f64_word(value);
     return b->n == SAMPLE_BATCH;
 }

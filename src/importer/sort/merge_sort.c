@@ -15,6 +15,8 @@ static inline bool comes_after(const struct sort_event *x, const struct sort_eve
 static void insertion_sort(struct sort_event *e, size_t n, int64_t tie_from)
 {
     for (size_t i = 1; i < n; i++) {
+        if (!comes_after(&e[i - 1], &e[i], tie_from))
+            continue;
         struct sort_event x = e[i];
         size_t j = i;
         for (; j > 0 && comes_after(&e[j - 1], &x, tie_from); j--)

@@ -314,6 +314,11 @@ uint32_t process_tracker_update_thread(struct process_tracker *t, int64_t tid, i
     return utid;
 }
 
+const uint32_t *process_tracker_epoch(const struct process_tracker *t)
+{
+    return &t->recent.epoch;
+}
+
 uint32_t process_tracker_process(struct process_tracker *t, int64_t pid)
 {
     uint32_t upid = process_tracker_find_process(t, pid);

@@ -49,6 +49,10 @@ uint32_t process_tracker_process_without_pid(struct process_tracker *t);
 /* The thread `tid` of process `pid` (both made when new); associates them. */
 uint32_t process_tracker_update_thread(struct process_tracker *t, int64_t tid, int64_t pid);
 
+/* Changes whenever a thread or process begins, ends or is told which it belongs to: as long as it stays what it is, the
+ * same tid and pid mean the same thread. Stays where it is as long as the tracker. */
+const uint32_t *process_tracker_epoch(const struct process_tracker *t);
+
 /* The thread `tid` of an ordinary process whose pid is 0: for files where that is not the idle one. */
 uint32_t process_tracker_zero_thread(struct process_tracker *t, int64_t tid);
 
