@@ -65,6 +65,16 @@ class OtlpRules(harness.Case):
             for data in (whole, big_endian(whole), varint(len(whole)) + whole):
                 self.assertEqual(self.rows(data, "SELECT span_id, service FROM otel_span"), [[A.hex(), service]], data[:20])
 
+    def test_fields_that_come_in_another_order_or_twice(self):
+        """Protobuf promises no order. A message that is in a field twice is the union of both."""
+        spans, url, key = field(2, proto_span(Span(A))), field(3, b"https://opentelemetry.io/schemas/1.24.0"), lambda k, v: field(1, proto_attributes(1, {k: v}))
+        name, host, old = key("service.name", "shop"), key("host.name", "one"), field(1, field(1, b"old") + field(2, b"1.0"))
+        inner = field(2, field(3, b"url") + old + spans + field(1, field(1, b"new")))
+        sql = "SELECT span_id, service, machine.name, category FROM otel_span o JOIN slice ON slice.id = o.slice_id JOIN machine ON machine.id = o.machine_id"
+        for whole in (url + name + host + inner, name + inner + host + url, url + inner + name + host, name + url + inner + host, name + host + url + url + inner):
+            for data in (field(1, whole), big_endian(field(1, whole)), varint(len(field(1, whole))) + field(1, whole)):
+                self.assertEqual(self.rows(data, sql), [[A.hex(), "shop", "one", "new"]], data[:20])
+
     def test_other_signals(self):
         """They are passed over, and counted."""
         text = json.dumps(json_message(RESOURCE, [Span(A)])) + "\n"

@@ -67,10 +67,27 @@ static bool begins_as_scope_spans(struct slice head, uint64_t len)
         if (id == OTLP_SCOPE_SPANS_SPANS)
             return first_field(first.p, first.p + first.len, first_len, &inner_id, &inner, &inner_len) &&
                    inner_id == OTLP_SPAN_TRACE_ID && inner_len == TRACE_ID_BYTES;
-        if (id != OTLP_SCOPE_SPANS_SCOPE || first.len < first_len)
+        if ((id != OTLP_SCOPE_SPANS_SCOPE && id != OTLP_SCOPE_SPANS_SCHEMA_URL) || first.len < first_len)
             return false;
         len -= (uint64_t)(first.p + first_len - p);
         p = first.p + first_len;
+    }
+    return false;
+}
+
+/* As first_field() of ResourceSpans, behind its schema_url where that comes first. */
+static bool first_of_resource_spans(const uint8_t *p, const uint8_t *end, uint64_t *room, uint32_t *id,
+                                    struct slice *payload, uint64_t *len)
+{
+    const uint8_t *start = p;
+    while (first_field(p, end, *room - (uint64_t)(p - start), id, payload, len)) {
+        if (*id != OTLP_RESOURCE_SPANS_SCHEMA_URL) {
+            *room -= (uint64_t)(p - start);
+            return true;
+        }
+        if (payload->len < *len)
+            return false;
+        p = payload->p + *len;
     }
     return false;
 }
@@ -95,14 +112,14 @@ static bool begins_as_traces(struct slice head, uint64_t len)
         len -= (uint64_t)(spans.p - head.p);
         head = slice_of(spans.p, head.len - (size_t)(spans.p - head.p));
     } while (!spans_len);
-    if (!first_field(spans.p, spans.p + spans.len, spans_len, &id, &inner, &inner_len))
+    if (!first_of_resource_spans(spans.p, spans.p + spans.len, &spans_len, &id, &inner, &inner_len))
         return false;
     if (id == OTLP_RESOURCE_SPANS_RESOURCE && !has_no_attributes(inner, inner_len))
         return begins_with_attribute(inner, inner_len);
     if (id == OTLP_RESOURCE_SPANS_RESOURCE) {
         const uint8_t *p = inner.p + inner_len;
         spans_len -= (uint64_t)(p - spans.p);
-        if (!first_field(p, spans.p + spans.len, spans_len, &id, &inner, &inner_len))
+        if (!first_of_resource_spans(p, spans.p + spans.len, &spans_len, &id, &inner, &inner_len))
             return false;
     }
     return id == OTLP_RESOURCE_SPANS_SCOPE_SPANS && begins_as_scope_spans(inner, inner_len);

@@ -212,6 +212,10 @@ bool otlp_proto_message(struct otlp_reading *r, struct slice message);
 /* --- otlp_records.c --- */
 
 struct otlp *otlp_of(struct importer *im);
+
+/* Keeps bytes of mem_alloc() as long as the importer. False when they are NULL, or when out of memory: they are freed.
+ */
+bool otlp_keep(struct otlp *o, uint8_t *copy);
 void otlp_count(const struct otlp_reading *r, enum stat_key stat, int64_t n);
 /* A resource that begins; it is filled by otlp_resource_end(), and then perhaps turned out to be one that was there.
  * `first_scope`: those from here on are its. */

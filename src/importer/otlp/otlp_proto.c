@@ -198,10 +198,41 @@ static bool next_of_cut(struct pb_cursor *c, struct pb_field *f, bool *cut)
     return true;
 }
 
+/* A message that is in a field several times is all of them, behind each other, as protobuf has it. */
+static struct slice joined_field(struct otlp *o, struct slice message, uint32_t id)
+{
+    uint8_t *all = mem_alloc(message.len + 1), *end = all;
+    struct pb_cursor c = pb_cursor(message);
+    struct pb_field f;
+    bool cut;
+    if (!otlp_keep(o, all))
+        return slice_of("", 0);
+    while (next_of_cut(&c, &f, &cut))
+        if (f.id == id && f.wire == PB_BYTES) {
+            if (f.u)
+                memcpy(end, f.p, f.u);
+            end += f.u;
+        }
+    return slice_of(all, (size_t)(end - all));
+}
+
+/* A text field of a message, 0 when it is empty or not there. Of several the last counts. */
+static strid last_text(struct otlp *o, struct slice message, uint32_t id)
+{
+    struct pb_cursor c = pb_cursor(message);
+    struct pb_field f, last = {0};
+    while (pb_next(&c, &f))
+        if (f.id == id && f.wire == PB_BYTES)
+            last = f;
+    return last.u ? text_field(o, &last) : 0;
+}
+
 static bool read_scope_spans(struct otlp_reading *r, struct slice message, bool cut_here)
 {
     struct pb_cursor c = pb_cursor(message);
-    struct pb_field f, g;
+    struct pb_field f;
+    struct otlp_scope scope = {0};
+    unsigned n_scopes = 0;
     bool cut = cut_here;
     if (!otlp_scope_begin(r))
         return false;
@@ -211,11 +242,17 @@ static bool read_scope_spans(struct otlp_reading *r, struct slice message, bool 
             if (whole && !read_span(r, pb_bytes(&f)))
                 otlp_count(r, STAT_otlp_spans_skipped, 1);
         } else if (f.id == OTLP_SCOPE_SPANS_SCOPE) {
-            struct otlp_scope *scope = &r->o->scopes.p[r->scope];
-            scope->raw = pb_bytes(&f);
-            scope->name = pb_find(scope->raw, OTLP_SCOPE_NAME, &g) && g.u ? text_field(r->o, &g) : 0;
-            scope->version = pb_find(scope->raw, OTLP_SCOPE_VERSION, &g) && g.u ? text_field(r->o, &g) : 0;
+            scope.raw = pb_bytes(&f);
+            n_scopes++;
         }
+    }
+    if (n_scopes > 1)
+        scope.raw = joined_field(r->o, message, OTLP_SCOPE_SPANS_SCOPE);
+    if (n_scopes) {
+        scope.resource = r->o->scopes.p[r->scope].resource;
+        scope.name = last_text(r->o, scope.raw, OTLP_SCOPE_NAME);
+        scope.version = last_text(r->o, scope.raw, OTLP_SCOPE_VERSION);
+        r->o->scopes.p[r->scope] = scope;
     }
     return !cut;
 }
@@ -226,15 +263,20 @@ static bool read_resource_spans(struct otlp_reading *r, struct slice message, bo
     struct pb_field f;
     struct slice resource = slice_of("", 0);
     uint32_t first_scope = (uint32_t)r->o->scopes.n;
+    unsigned n_resources = 0;
     bool cut = cut_here;
     if (!otlp_resource_begin(r))
         return false;
     while (!r->o->im->failed && next_of_cut(&c, &f, &cut)) {
-        if (f.id == OTLP_RESOURCE_SPANS_RESOURCE)
+        if (f.id == OTLP_RESOURCE_SPANS_RESOURCE) {
             resource = pb_bytes(&f);
-        else if (f.id == OTLP_RESOURCE_SPANS_SCOPE_SPANS && !read_scope_spans(r, pb_bytes(&f), cut && c.p == c.end))
+            n_resources++;
+        } else if (f.id == OTLP_RESOURCE_SPANS_SCOPE_SPANS && !read_scope_spans(r, pb_bytes(&f), cut && c.p == c.end)) {
             cut = true;
+        }
     }
+    if (n_resources > 1)
+        resource = joined_field(r->o, message, OTLP_RESOURCE_SPANS_RESOURCE);
     otlp_resource_end(r, resource, first_scope);
     return !cut;
 }

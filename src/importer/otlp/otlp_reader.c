@@ -29,8 +29,7 @@ static void *open_proto(struct importer *im)
     return open_file(im, false);
 }
 
-/* Bytes that stay as long as the importer. */
-static bool keep(struct otlp *o, uint8_t *copy)
+bool otlp_keep(struct otlp *o, uint8_t *copy)
 {
     if (copy && vec_push(&o->copies, copy))
         return true;
@@ -49,7 +48,7 @@ static bool begin_file(struct otlp_open *f, struct slice bytes, struct otlp_read
         uint8_t *copy = mem_alloc(bytes.len + 1);
         if (copy && bytes.len)
             memcpy(copy, bytes.p, bytes.len);
-        if (!keep(o, copy))
+        if (!otlp_keep(o, copy))
             return false;
         bytes.p = copy;
     }
@@ -140,7 +139,7 @@ static bool inflate_message(struct otlp_reading *r, struct slice packed, struct 
     ok = ok && inflater_at_end(z);
     inflater_close(z);
     *out = slice_of(bytes, len);
-    return keep(r->o, bytes) && ok;
+    return otlp_keep(r->o, bytes) && ok;
 }
 
 static void read_message(struct otlp_reading *r, struct slice message, bool cut)

@@ -2,12 +2,13 @@
  *
  * The clocks are taken to run alike from the last snapshot at or before the time on, but not past what the next
  * snapshot shows: a clock that was set back does not show the same time twice. Before the first snapshot nothing is
- * known, and its value is the answer. */
+ * known, and its value is the answer. Where no snapshot has the clock, trace time may be that clock. */
 #include "sql/functions/functions.h"
 
 #include "base/saturate.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 enum { CLOCK_ID_REALTIME = 1, CLOCK_ID_MONOTONIC = 3 };
@@ -50,7 +51,17 @@ static void around_in_order(const struct table *t, int64_t ts, int64_t clock_id,
         *after = reading_of(t, r, clock_id);
 }
 
-/* False when no snapshot has the clock. */
+/* Whether trace time is a clock of the host. */
+static bool is_trace_clock(const struct storage *st, int64_t clock_id)
+{
+    for (uint32_t row = 0; row < st->t[T_metadata].n_rows; row++)
+        if (ROW_GET(st, metadata, int_value, row) == clock_id &&
+            strcmp(strpool_cstr(&st->strings, (strid)ROW_GET(st, metadata, name, row)), "trace_time_clock_id") == 0)
+            return true;
+    return false;
+}
+
+/* False when nothing says what the clock shows. */
 static bool convert(const struct storage *st, int64_t ts, int64_t clock_id, int64_t *out)
 {
     const struct table *t = &st->t[T_clock_snapshot];
@@ -64,9 +75,9 @@ static bool convert(const struct storage *st, int64_t ts, int64_t clock_id, int6
         if (after.there && *out > after.value)
             *out = after.value;
     } else {
-        *out = after.value;
+        *out = after.there ? after.value : ts;
     }
-    return before.there || after.there;
+    return before.there || after.there || is_trace_clock(st, clock_id);
 }
 
 /* The argument as trace time on a clock; false: the result (NULL or an error) is set. */
