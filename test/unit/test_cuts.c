@@ -39,7 +39,7 @@ struct outcome {
 static bool tells(const struct storage *st)
 {
     static const enum stat_key keys[] = {STAT_trace_dat_truncated, STAT_trace_dat_bad_section, STAT_trace_dat_bad_page,
-                                         STAT_perf_data_truncated};
+                                         STAT_perf_data_truncated, STAT_otlp_truncated,        STAT_otlp_bad_message};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (stats_get_idx(&st->stats, 0, keys[i], 0))
             return true;
@@ -112,20 +112,31 @@ START_TEST(a_file_may_end_anywhere)
 }
 END_TEST
 
-/* Recordings of trace-cmd and perf, with ten events and five: a file that is whole but for its end fails, or says what
- * it is, and has every row that a shorter piece of it had. A stream says nothing where it ends between two records. Of
- * a page whose end is missing the events that are there are read: where it ends with padding, that is all of them. */
+/* Recordings of trace-cmd, perf and OpenTelemetry, of a few events: a file that is whole but for its end fails, or says
+ * what it is, and has every row that a shorter piece of it had. A stream says nothing where it ends between two
+ * records. Of a page whose end is missing the events that are there are read: where it ends with padding, that is all
+ * of them. All bytes are tried in every build. */
+enum { SLICE, FTRACE_EVENT = TABLES - 1 };
 static const struct {
     const char *path;
+    int table;
     uint32_t events;
     bool stream, padded;
-} recordings[] = {{"trace_dat/small-v6", 14, false, true},       {"trace_dat/small-be32-v7", 14, false, true},
-                  {"trace_dat/small-v7-zlib", 14, false, false}, {"perf/small-file", 5, false, false},
-                  {"perf/small-stream", 5, true, false},         {"perf/small-zstd", 5, false, false}};
+} recordings[] = {{"trace_dat/small-v6", FTRACE_EVENT, 14, false, true},
+                  {"trace_dat/small-be32-v7", FTRACE_EVENT, 14, false, true},
+                  {"trace_dat/small-v7-zlib", FTRACE_EVENT, 14, false, false},
+                  {"perf/small-file", FTRACE_EVENT, 5, false, false},
+                  {"perf/small-stream", FTRACE_EVENT, 5, true, false},
+                  {"perf/small-zstd", FTRACE_EVENT, 5, false, false},
+                  {"otlp/lines.json", SLICE, 4, true, false},
+                  {"otlp/bare.pb", SLICE, 2, true, false},
+                  {"otlp/be32.pb", SLICE, 2, true, false},
+                  {"otlp/be32-zstd.pb", SLICE, 2, true, false},
+                  {"otlp/varint-whole.pb", SLICE, 2, true, false}};
 
 START_TEST(a_recording_may_end_anywhere)
 {
-    enum { FTRACE_EVENT = TABLES - 1 };
+    const int table = recordings[_i].table;
     char path[512], *text;
     size_t len, ends_of_records = 0;
     struct error err;
@@ -134,8 +145,8 @@ START_TEST(a_recording_may_end_anywhere)
     struct outcome whole = import((uint8_t *)text, len, len), last = {0};
     ck_assert_int_eq(whole.rc, 0);
     ck_assert(!whole.told);
-    ck_assert_uint_eq(whole.rows[FTRACE_EVENT], recordings[_i].events);
-    for (size_t end = 1; end < len; end += STRIDE) {
+    ck_assert_uint_eq(whole.rows[table], recordings[_i].events);
+    for (size_t end = 1; end < len; end++) {
         struct outcome o = import((uint8_t *)text, end, end % 3 ? end : 7);
         bool all = true;
         for (int i = 0; i < TABLES && !o.rc; i++) {
@@ -144,7 +155,7 @@ START_TEST(a_recording_may_end_anywhere)
                           o.rows[i], i, whole.rows[i], last.rows[i]);
             all &= o.rows[i] == whole.rows[i];
         }
-        ck_assert_msg(!last.rows[FTRACE_EVENT] || !o.rc, "%s cut at %zu: what was read before is refused", path, end);
+        ck_assert_msg(!last.rows[table] || !o.rc, "%s cut at %zu: what was read before is refused", path, end);
         ends_of_records += !o.rc && !o.told && !all;
         ck_assert_msg(o.rc || o.told || all || recordings[_i].stream, "%s cut at %zu: no word of it", path, end);
         if (!o.rc)
@@ -154,7 +165,7 @@ START_TEST(a_recording_may_end_anywhere)
     ck_assert_uint_le(ends_of_records, recordings[_i].stream ? RECORDS : 0);
     if (recordings[_i].padded) {
         struct outcome o = import((uint8_t *)text, len - 1, len);
-        ck_assert_uint_eq(o.rows[FTRACE_EVENT], recordings[_i].events);
+        ck_assert_uint_eq(o.rows[table], recordings[_i].events);
     }
     mem_free(text);
 }

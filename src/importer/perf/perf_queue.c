@@ -3,6 +3,7 @@
 
 #include "importer/sort/merge_sort.h"
 #include "importer/track/process_tracker.h"
+#include "importer/track/sched_tracker.h"
 
 enum {
     WINDOW_EVENTS = 1 << 20,
@@ -141,6 +142,15 @@ static bool take_aux(struct perf_import *p, const struct perf_record *r)
     return true;
 }
 
+/* The threads that were recorded, where it was not all of them, which is told by the number -1. */
+static void take_threads(struct perf_import *p, const struct perf_record *r)
+{
+    struct dat_cursor c = perf_body(&p->file, r);
+    uint64_t n = dat_u64(&c), pid = dat_u64(&c);
+    if (n && !c.bad && pid != UINT64_MAX)
+        sched_tracker_of_some_threads(p->m->sched);
+}
+
 static void take_sample(struct perf_import *p, const struct perf_record *r)
 {
     const struct perf_attr *a = perf_attr_of(&p->file, r);
@@ -164,6 +174,8 @@ void perf_queue_take(struct perf_import *p, const struct perf_record *r)
     }
     if (r->type == PERF_RECORD_FINISHED_ROUND)
         end_round(p);
+    if (r->type == PERF_RECORD_THREAD_MAP)
+        take_threads(p, r);
     if (means_nothing(r->type) || take_aux(p, r))
         return;
     if (!perf_parse_record(NULL, NULL, r, 0)) {

@@ -32,6 +32,7 @@ struct sched_tracker {
     struct machine_ctx *m;
     struct thread_states states;
     BY_ID(struct cpu_run) cpus;
+    bool of_some_threads;            /* sched_tracker_of_some_threads() */
     uint32_t version;                /* kernel version that the cache below is for: major << 16 | minor */
     struct state_cache *states_seen; /* made by the first state: many machines may have none */
 };
@@ -176,6 +177,11 @@ static inline void open_slice(struct sched_tracker *t, struct cpu_run *c, uint32
     c->prio = prio;
 }
 
+void sched_tracker_of_some_threads(struct sched_tracker *t)
+{
+    t->of_some_threads = true;
+}
+
 uint32_t sched_tracker_switch(struct sched_tracker *t, uint32_t cpu, int64_t ts, int32_t prev_pid, strid prev_comm,
                               int64_t prev_state, int32_t next_pid, strid next_comm, int32_t next_prio)
 {
@@ -185,7 +191,7 @@ uint32_t sched_tracker_switch(struct sched_tracker *t, uint32_t cpu, int64_t ts,
     if (c && c->slice_row != NO_ROW) {
         if (c->pid == prev_pid)
             close_slice(t, c, ts, end_state);
-        else
+        else if (!t->of_some_threads)
             stats_add(&t->m->st->stats, t->m->id, STAT_mismatched_sched_switch_tids, 1);
     }
     uint32_t prev =

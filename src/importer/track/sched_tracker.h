@@ -17,6 +17,9 @@ struct sched_prev {
     strid comm; /* the thread's name now; 0 when it has none */
 };
 
+/* The switches that come are those away from some threads only: of others nobody knows when they went. */
+void sched_tracker_of_some_threads(struct sched_tracker *t);
+
 /* A full sched_switch event; returns the utid of prev. */
 uint32_t sched_tracker_switch(struct sched_tracker *t, uint32_t cpu, int64_t ts, int32_t prev_pid, strid prev_comm,
                               int64_t prev_state, int32_t next_pid, strid next_comm, int32_t next_prio);
