@@ -165,7 +165,12 @@ def heap(id_size=4):
     d.array(0x24, 5, [0x20, 0, 0x21])
     d.instance(0x30, 3, num(0x31) + b"\0")
     d.plain(0x31, 5, 3, "a\u00e9\u4e2d".encode("utf-16-be"))
-    d.plain(0x32, 10, 2, struct.pack(">ii", 1, 2))
+    d.plain(0x32, 10, 4, struct.pack(">4i", 3, 1, 2, 0))
+    d.info("zygote")
+    d.plain(0x33, 11, 1, struct.pack(">q", -5))
+    d.plain(0x34, 4, 2, b"\1\0")
+    d.plain(0x35, 6, 2, struct.pack(">ff", 0.5, float("inf")))
+    d.plain(0x36, 9, 0, b"")
     d.heap += b"\x01" + num(0x24) + num(0)          # JNI global
     d.heap += b"\x05" + num(4)                      # class
     d.heap += b"\x08" + num(0x22) + bytes(8)        # thread object
@@ -253,18 +258,30 @@ class BinaryFormats(Case):
                             "join heap_graph_class c on c.id = o.type_id where c.name not like 'java.lang.Class%' or o.root_type "
                             "is not null order by 1, 2, 3", f)
             self.assertEqual(sorted(got), [
-                ("char[]", "[NULL]", "1", "3"), ("int[]", "[NULL]", "0", "-1"),
-                ("java.lang.Class<java.util.Node>", "ROOT_STICKY_CLASS", "1", "0"), ("java.lang.String", "[NULL]", "1", "2"),
-                ("java.lang.ref.WeakReference", "ROOT_THREAD_OBJECT", "1", "0"), ("java.util.Leaf", "[NULL]", "1", "1"),
+                ("boolean[]", "[NULL]", "0", "-1"), ("char[]", "[NULL]", "1", "3"), ("float[]", "[NULL]", "0", "-1"),
+                ("int[]", "[NULL]", "0", "-1"),
+                ("java.lang.Class<java.util.Node>", "STICKY_CLASS", "1", "0"), ("java.lang.String", "[NULL]", "1", "2"),
+                ("java.lang.ref.WeakReference", "THREAD_OBJECT", "1", "0"), ("java.util.Leaf", "[NULL]", "1", "1"),
                 ("java.util.Node", "[NULL]", "0", "-1"), ("java.util.Node", "[NULL]", "1", "1"),
-                ("java.util.Node[]", "ROOT_JNI_GLOBAL", "1", "0")])
+                ("java.util.Node[]", "JNI_GLOBAL", "1", "0"), ("long[]", "[NULL]", "0", "-1"), ("short[]", "[NULL]", "0", "-1")])
             self.assertEqual(
-                self.rows("select a.name, r.field_name, b.name from heap_graph_reference r join heap_graph_object x on x.id = "
+                self.rows("select a.name, r.field_name, r.field_type_name, b.name from heap_graph_reference r join heap_graph_object x on x.id = "
                           "r.owner_id join heap_graph_class a on a.id = x.type_id join heap_graph_object y on y.id = r.owned_id "
                           "join heap_graph_class b on b.id = y.type_id where a.name like 'java.util%' order by 1, 2", f),
-                [("java.util.Leaf", "java.util.Leaf.label", "java.lang.String"),
-                 ("java.util.Node", "java.util.Node.next", "java.util.Leaf"),
-                 ("java.util.Node[]", "[0]", "java.util.Node"), ("java.util.Node[]", "[2]", "java.util.Leaf")])
+                [("java.util.Leaf", "java.util.Leaf.label", "java.lang.String", "java.lang.String"),
+                 ("java.util.Node", "java.util.Node.next", "java.util.Leaf", "java.util.Leaf"),
+                 ("java.util.Node[]", "[0]", "java.util.Node", "java.util.Node"),
+                 ("java.util.Node[]", "[2]", "java.util.Leaf", "java.util.Leaf")])
+            self.assertEqual(self.rows("select c.name, r.field_name, p.field_name, o.self_size from heap_graph_object o join "
+                                       "heap_graph_class c on c.id = o.type_id join heap_graph_reference r on r.owner_id = o.id "
+                                       "join heap_graph_object_data d on d.id = o.object_data_id join heap_graph_primitive p "
+                                       "using (field_set_id) where c.name glob 'java.lang.Class<*'", f),
+                             [("java.lang.Class<java.util.Node>", "java.util.Node.HEAD", "LIMIT", str(16 + 4 + id_size))])
+            self.assertEqual(self.rows("select name, kind from heap_graph_class where kind not glob '*unknown*'", f),
+                             [("java.lang.ref.WeakReference", "KIND_WEAK_REFERENCE")])
+            self.assertEqual(self.rows("select c.name, heap_type from heap_graph_object o join heap_graph_class c on c.id = "
+                                       "o.type_id where heap_type != 'app' order by 1", f),
+                             [(f"{t}[]", "zygote") for t in ("boolean", "float", "long", "short")])
             self.assertEqual(
                 self.rows("select p.field_name, p.field_type, coalesce(p.int_value, p.double_value, p.bool_value) from "
                           "heap_graph_object o join heap_graph_class c on c.id = o.type_id join "
@@ -275,7 +292,15 @@ class BinaryFormats(Case):
             self.assertEqual(self.rows("select value_string from __intrinsic_heap_graph_object_data where value_string is not "
                                        "null", f), [("a\u00e9\u4e2d",)])
             self.assertEqual(self.rows("select array_element_type, array_element_count from __intrinsic_heap_graph_object_data "
-                                       "where array_element_type is not null order by 1", f), [("char", "3"), ("int", "2")])
+                                       "where array_element_type is not null order by 1", f), [("boolean", "2"), ("char", "3"), ("float", "2"), ("int", "4"), ("long", "1")])
+            self.assertEqual(
+                self.rows("select array_element_type, replace(__intrinsic_heap_graph_array_json(array_data_id), char(34), char(39)), array_data_hash, "
+                          "hex(__intrinsic_heap_graph_array(array_data_id)) from heap_graph_object_data where "
+                          "array_data_id is not null and array_element_type != 'char' order by 1", f),
+                [("boolean", "[true,false]", "7206506495038481450", "0100"),
+                 ("float", "[0.5,null]", "5484061120779427626", "0000003F0000807F"),
+                 ("int", "[3,1,2,0]", "-3333146854241245275", "03000000010000000200000000000000"),
+                 ("long", "['-5']", "-1395621375270161629", "FBFFFFFFFFFFFFFF")])
             stats = self.stats(f, "hprof_*")
             self.assertEqual((stats["hprof_instance_counter"], stats["hprof_root_counter"], stats["hprof_class_counter"]),
                              ("5", "3", "8"))

@@ -44,13 +44,13 @@ struct hprof_static {
 };
 
 struct hprof_class {
-    uint64_t id, super, loader;
+    uint64_t id, super;
     uint32_t instance_size, static_size;
     strid name;
     size_t first_field, n_fields;   /* in `fields`: of its own; those of its superclasses follow in an object */
     size_t first_static, n_statics; /* in `statics` */
     size_t more_fields;             /* the next superclass that has fields, in `classes`, + 1; 0: none */
-    uint8_t kind, heap;             /* kind: as in heap_graph_class */
+    uint8_t kind, heap;             /* kind: as in packets; heap: as in graph_object */
     bool dumped;                    /* else it was only named */
 };
 
@@ -89,6 +89,12 @@ struct hprof {
 struct hprof_class *hprof_class_of(const struct hprof *h, uint64_t id);
 void hprof_count(struct hprof *h, enum stat_key stat, int64_t n);
 struct hprof_bytes hprof_at(const struct hprof *h, const uint8_t *p);
+
+/* arrays.c: n values of `size` bytes, which lie in the file. COL_NULL for both when there are none. */
+struct hprof_array {
+    int64_t data_id, hash; /* of heap_graph_object_data */
+};
+struct hprof_array hprof_keep_array(struct hprof *h, unsigned type, const uint8_t *p, uint64_t n, size_t size);
 
 /* objects.c: everything into h->graph. */
 void hprof_make_objects(struct hprof *h);

@@ -46,8 +46,7 @@ static uint8_t kind_of(const struct hprof *h, const struct hprof_class *c)
                  {"java.lang.ref.SoftReference", KIND_SOFT},
                  {"java.lang.ref.WeakReference", KIND_WEAK},
                  {"java.lang.ref.PhantomReference", KIND_PHANTOM},
-                 {"java.lang.ref.FinalizerReference", KIND_FINALIZER},
-                 {"java.lang.ref.FinalReference", KIND_FINALIZER}};
+                 {"java.lang.ref.FinalizerReference", KIND_FINALIZER}};
     struct slice name = strpool_view(&h->im->st->strings, c->name);
     if (name.len > 2 && name.p[name.len - 1] == ']')
         return KIND_ARRAY;
@@ -100,8 +99,11 @@ static void make_types(struct hprof *h)
         strid of = name.len > UINT16_MAX
                        ? h->classes.p[i].name
                        : strpool_printf(strings, "java.lang.Class<%.*s>", (int)name.len, (const char *)name.p);
-        add_type(h, &(struct graph_type){
-                        .id = h->classes.n + i + 1, .classloader_id = COL_NULL, .name = of, .kind = KIND_CLASS});
+        add_type(h, &(struct graph_type){.id = h->classes.n + i + 1,
+                                         .means = i + 1,
+                                         .classloader_id = COL_NULL,
+                                         .name = of,
+                                         .kind = KIND_CLASS});
     }
 }
 
@@ -183,8 +185,15 @@ struct contents {
     bool any;      /* there are such rows */
     strid text;    /* of a string */
     strid element; /* of an array: the type of its elements */
-    int64_t count, hash;
+    int64_t count;
+    struct hprof_array array;
 };
+
+static struct contents no_contents(const struct hprof *h)
+{
+    return (struct contents){
+        .set = h->im->st->t[T_heap_graph_primitive].n_rows, .count = COL_NULL, .array = {COL_NULL, COL_NULL}};
+}
 
 static void add_primitive(struct hprof *h, struct contents *c, const struct hprof_field *f, uint64_t word)
 {
@@ -198,7 +207,7 @@ static void add_primitive(struct hprof *h, struct contents *c, const struct hpro
         row.bool_value = word != 0;
         break;
     case HPROF_BYTE:
-        row.byte_value = (int8_t)word;
+        row.byte_value = (uint8_t)word; /* as others give it: 0..255 */
         break;
     case HPROF_CHAR:
         row.char_value = (int64_t)word;
@@ -230,8 +239,8 @@ static uint32_t keep_contents(struct hprof *h, const struct contents *c)
                                                         .value_string = c->text,
                                                         .array_element_type = c->element,
                                                         .array_element_count = c->count,
-                                                        .array_data_id = COL_NULL,
-                                                        .array_data_hash = c->hash});
+                                                        .array_data_id = c->array.data_id,
+                                                        .array_data_hash = c->array.hash});
     return row == UINT32_MAX ? 0 : row + 1;
 }
 
@@ -304,6 +313,8 @@ static void read_field(struct hprof *h, struct graph_object *o, struct contents 
         add_reference(h, o, f->name, word);
     else
         add_primitive(h, c, f, word);
+    if (f->type == HPROF_LONG && slice_eq_str(name, "libcore.util.NativeAllocationRegistry.size"))
+        o->registry_size = (int64_t)word > 0 ? (int64_t)word : COL_NULL;
     if (!s)
         return;
     if (slice_eq_str(name, "java.lang.String.value"))
@@ -324,7 +335,7 @@ static void make_instance(struct hprof *h, struct hprof_bytes b, uint8_t heap)
         return;
     }
     struct graph_object o = begin(h, id, type_of_class(h, class), heap);
-    struct contents c = {.set = h->im->st->t[T_heap_graph_primitive].n_rows, .count = COL_NULL, .hash = COL_NULL};
+    struct contents c = no_contents(h);
     struct string_parts s = {0};
     struct hprof_bytes fields = {p, p + len, h->id_size, false};
     const struct hprof_class *of = class;
@@ -344,9 +355,11 @@ static void make_instance(struct hprof *h, struct hprof_bytes b, uint8_t heap)
 
 enum { ARRAY_HEADER = 12, ARRAY_HEADER_64 = 16 };
 
-static uint64_t array_size(const struct hprof *h, uint64_t n, size_t size)
+/* The class of an array tells how long its header is; where it does not, it is as virtual machines have it. */
+static uint64_t array_size(const struct hprof *h, uint64_t type, uint64_t n, size_t size)
 {
-    return (h->id_size == 4 ? ARRAY_HEADER : ARRAY_HEADER_64) + n * size;
+    uint64_t header = type <= h->classes.n ? h->classes.p[type - 1].instance_size : 0;
+    return (header ? header : h->id_size == 4 ? ARRAY_HEADER : ARRAY_HEADER_64) + n * size;
 }
 
 static void make_object_array(struct hprof *h, struct hprof_bytes b, uint8_t heap)
@@ -360,7 +373,7 @@ static void make_object_array(struct hprof *h, struct hprof_bytes b, uint8_t hea
         return;
     }
     struct graph_object o = begin(h, id, type_of_class(h, class), heap);
-    o.self_size = array_size(h, n, h->id_size);
+    o.self_size = array_size(h, o.type_id, n, h->id_size);
     for (uint64_t i = 0; i < n && !b.cut && !h->im->failed; i++) {
         uint64_t to = hprof_id(&b);
         if (to)
@@ -379,22 +392,24 @@ static void make_primitive_array(struct hprof *h, struct hprof_bytes b, const st
     size_t size = hprof_size(&b, type);
     const uint8_t *p = place->no_data ? NULL : hprof_skip(&b, n * size);
     struct graph_object o = begin(h, id, type_of_array(h, type, types), place->heap);
-    struct contents c = {.element = import_str(h->im, type_names[type]), .count = (int64_t)n, .hash = COL_NULL};
-    if (p)
-        c.hash = (int64_t)(hash_bytes(p, (size_t)(n * size)) >> 1);
-    o.self_size = array_size(h, n, size);
-    o.data = keep_contents(h, &c);
+    struct contents c = no_contents(h);
+    o.self_size = array_size(h, o.type_id, n, size);
+    if (p && n) {
+        c.element = import_str(h->im, type_names[type]);
+        c.count = (int64_t)n;
+        c.array = hprof_keep_array(h, type, p, n, size);
+        o.data = keep_contents(h, &c);
+    }
     end(h, &o);
 }
 
-/* A class is an object, too: its fields are the static ones, and it holds its loader and its superclass. */
-static void make_class_object(struct hprof *h, size_t i)
+/* A class is an object, too: its fields are the static ones, and those that its own class has. */
+static void make_class_object(struct hprof *h, size_t i, uint32_t class_size)
 {
     const struct hprof_class *c = &h->classes.p[i];
     struct graph_object o = begin(h, c->id, h->classes.n + i + 1, c->heap);
-    struct contents contents = {
-        .set = h->im->st->t[T_heap_graph_primitive].n_rows, .count = COL_NULL, .hash = COL_NULL};
-    o.self_size = c->static_size;
+    struct contents contents = no_contents(h);
+    o.self_size = class_size + c->static_size;
     for (size_t k = 0; k < c->n_statics; k++) {
         const struct hprof_static *s = &h->statics.p[c->first_static + k];
         if (s->field.type == HPROF_OBJECT)
@@ -402,8 +417,6 @@ static void make_class_object(struct hprof *h, size_t i)
         else
             add_primitive(h, &contents, &s->field, s->value);
     }
-    add_reference(h, &o, import_str(h->im, "java.lang.Class.superClass"), c->super);
-    add_reference(h, &o, import_str(h->im, "java.lang.Class.classLoader"), c->loader);
     if (contents.any)
         o.data = keep_contents(h, &contents);
     end(h, &o);
@@ -412,10 +425,14 @@ static void make_class_object(struct hprof *h, size_t i)
 void hprof_make_objects(struct hprof *h)
 {
     uint64_t types[HPROF_TYPES] = {0};
+    uint32_t class_size = 0;
     make_types(h);
+    for (size_t i = 0; i < h->classes.n; i++)
+        if (is_named(h, &h->classes.p[i], "java.lang.Class"))
+            class_size = h->classes.p[i].instance_size;
     for (size_t i = 0; i < h->classes.n && !h->im->failed; i++)
         if (h->classes.p[i].dumped)
-            make_class_object(h, i);
+            make_class_object(h, i, class_size);
     for (size_t i = 0; i < h->places.n && !h->im->failed; i++) {
         const struct hprof_place *place = &h->places.p[i];
         struct hprof_bytes b = hprof_at(h, place->p);

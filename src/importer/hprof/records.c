@@ -24,8 +24,7 @@ enum heap_tag {
     HEAP_INFO = 0xfe
 };
 
-/* Kinds of classes and heaps by their numbers in packets. */
-enum { KIND_NORMAL = 1, HEAP_APP = 1, HEAP_ZYGOTE = 2, HEAP_IMAGE = 3 };
+enum { KIND_NORMAL = 1, MAX_HEAPS = 64 }; /* KIND_NORMAL: as in packets */
 
 /* What stands behind the object of a root: `ids` numbers of objects, and `numbers` of 4 bytes. */
 static const struct {
@@ -174,8 +173,10 @@ static bool read_statics(struct hprof *h, struct hprof_class *c, struct hprof_by
 {
     c->first_static = h->statics.n;
     for (uint64_t n = hprof_number(b, 2); n && !b->cut; n--) {
-        struct hprof_static s = {.field.name = field_name(h, c, hprof_id(b))};
+        struct hprof_static s;
+        uint64_t name = hprof_id(b);
         s.field.type = (uint8_t)hprof_number(b, 1);
+        s.field.name = s.field.type == HPROF_OBJECT ? field_name(h, c, name) : import_slice(h->im, text_of(h, name));
         size_t size = hprof_size(b, s.field.type);
         if (!size)
             return false;
@@ -224,8 +225,7 @@ static bool read_class(struct hprof *h, struct hprof_bytes *b, uint8_t heap)
     struct hprof_class is = *c; /* arrays of fields may move */
     hprof_number(b, 4);         /* stack */
     is.super = hprof_id(b);
-    is.loader = hprof_id(b);
-    hprof_skip(b, 4ull * b->id_size); /* signers, protection domain, two that are reserved */
+    hprof_skip(b, 5ull * b->id_size); /* loader, signers, protection domain, two that are reserved */
     is.instance_size = (uint32_t)hprof_number(b, 4);
     is.heap = heap;
     is.dumped = true;
@@ -292,9 +292,20 @@ static bool read_root(struct hprof *h, struct hprof_bytes *b, uint8_t tag)
     return false;
 }
 
-static uint8_t heap_named(struct slice name)
+/* The heap of that name, from 1 on; 0: there are more than anybody has. */
+static uint8_t heap_named(struct hprof *h, struct slice name)
 {
-    return slice_eq_str(name, "zygote") ? HEAP_ZYGOTE : slice_eq_str(name, "image") ? HEAP_IMAGE : HEAP_APP;
+    strid is = import_slice(h->im, name);
+    size_t i = 0;
+    while (i < h->graph.heap_names.n && h->graph.heap_names.p[i] != is)
+        i++;
+    if (i == MAX_HEAPS)
+        return 0;
+    if (i == h->graph.heap_names.n && !vec_push(&h->graph.heap_names, is)) {
+        h->im->failed = true;
+        return 0;
+    }
+    return (uint8_t)(i + 1);
 }
 
 /* Objects of a dump, one after another; what cannot be read ends its part. */
@@ -318,7 +329,7 @@ static void read_heap(struct hprof *h, struct hprof_bytes b)
             break;
         case HEAP_INFO:
             hprof_number(&b, 4);
-            heap = heap_named(text_of(h, hprof_id(&b)));
+            heap = heap_named(h, text_of(h, hprof_id(&b)));
             break;
         default:
             ok = read_root(h, &b, tag);

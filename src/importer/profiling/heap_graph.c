@@ -223,6 +223,7 @@ void heap_graph_free(struct heap_graph *g)
     vec_free(&g->fields);
     vec_free(&g->roots);
     vec_free(&g->bitmaps);
+    vec_free(&g->heap_names);
     vec_free(&g->refs);
     vec_free(&g->field_ids);
     u64map_free(&g->type_of);

@@ -17,11 +17,12 @@ struct graph_object {
     size_t first_ref, n_refs; /* in `refs` */
     size_t first_internal;    /* in `refs`, from here on: held by the runtime, by no field */
     size_t first_field, n_fields;
-    uint8_t heap_type;
+    uint8_t heap_type; /* of a file: in `heap_names` + 1 */
 };
 
 struct graph_type {
     uint64_t id, superclass_id, location_id, object_size;
+    uint64_t means; /* of the class object of a file: that class; 0: it is no class object */
     int64_t classloader_id;
     size_t first_field, n_fields; /* in `field_ids`: of its own; those of its superclasses follow */
     strid name;
@@ -47,8 +48,8 @@ struct graph_root {
 
 /* What the packets of one sequence have told since the last finished dump. */
 struct heap_graph {
-    bool begun;                /* ts and upid are known */
-    bool of_file;              /* types tell superclasses; referents of references do not count, ways from roots do */
+    bool begun;   /* ts and upid are known */
+    bool of_file; /* what it holds is whole: only objects it tells of have rows, and classes each their own */
     bool has_index, truncated; /* packets are missing */
     uint64_t last_index, last_object_id;
     uint8_t last_heap_type;
@@ -64,6 +65,8 @@ struct heap_graph {
     roots;
     VEC(struct graph_bitmap)
     bitmaps;
+    VEC(strid)
+    heap_names; /* of a file */
     struct number_list refs, field_ids;
     struct u64map type_of, field_of, location_of; /* number -> index + 1, index + 1, strid */
 };

@@ -129,6 +129,11 @@ static strid weak_field(const struct graph_build *b, const struct graph_object *
     return t && t->kind >= KIND_SOFT && t->kind <= KIND_PHANTOM ? find_name(b, "java.lang.ref.Reference.referent") : 0;
 }
 
+static const char *root_name(const struct heap_graph *g, uint8_t type)
+{
+    return root_types[type] + (g->of_file ? sizeof "ROOT_" - 1 : 0);
+}
+
 void graph_reachable(struct graph_build *b)
 {
     struct heap_graph *g = b->g;
@@ -150,10 +155,10 @@ void graph_reachable(struct graph_build *b)
         uint8_t *type = &root[row - first];
         if (*type == NO_ROOT)
             queue[n_queue++] = row;
-        if (*type != NO_ROOT && root_rank(g->roots.p[i].type) >= root_rank(*type))
-            continue;
+        if (*type != NO_ROOT && !g->of_file && root_rank(g->roots.p[i].type) >= root_rank(*type))
+            continue; /* of a file the last one is told */
         *type = g->roots.p[i].type;
-        ROW_SET(b->st, heap_graph_object, root_type, row, import_str(b->s->m->im, root_types[*type]));
+        ROW_SET(b->st, heap_graph_object, root_type, row, import_str(b->s->m->im, root_name(g, *type)));
         ROW_SET(b->st, heap_graph_object, reachable, row, 1);
         if (g->of_file)
             ROW_SET(b->st, heap_graph_object, root_distance, row, 0);
@@ -194,14 +199,16 @@ void graph_native_sizes(struct graph_build *b)
             continue;
         uint32_t referent = referred_by(b, o, referent_field);
         const struct graph_object *thunk = graph_object_at(b, referred_by(b, o, thunk_field));
-        if (referent == UINT32_MAX || !thunk || referred_by(b, o, next_field) == graph_row_of(b, o->id))
+        bool has_run = !g->of_file && referred_by(b, o, next_field) == graph_row_of(b, o->id);
+        if (referent == UINT32_MAX || !thunk || has_run)
             continue;
         const struct graph_object *registry = graph_object_at(b, referred_by(b, thunk, this_field));
         if (!registry || registry->registry_size == COL_NULL)
             continue;
-        int64_t size, held = ROW_GET(b->st, heap_graph_object, native_size, referent);
-        /* The lowest bit of the size says how it was allocated. */
-        if (!__builtin_add_overflow(held, registry->registry_size & ~(int64_t)1, &size))
+        /* The lowest bit of the size says how it was allocated; a file tells it as it is. */
+        int64_t mask = g->of_file ? -1 : ~(int64_t)1, size,
+                held = ROW_GET(b->st, heap_graph_object, native_size, referent);
+        if (!__builtin_add_overflow(held, registry->registry_size & mask, &size))
             ROW_SET(b->st, heap_graph_object, native_size, referent, size);
     }
 }

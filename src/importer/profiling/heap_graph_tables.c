@@ -13,7 +13,8 @@ enum {
     KIND_NOREFERENCES = 2,
     KIND_STRING = 3,
     KIND_ARRAY = 4,
-    MAX_SUPERCLASSES = 256, /* of one class; more is a loop */
+    KIND_SOFT_REFERENCE = 8, /* the first of those that do not hold what they refer to */
+    MAX_SUPERCLASSES = 256,  /* of one class; more is a loop */
 };
 
 static void count(const struct graph_build *b, enum stat_key stat)
@@ -39,6 +40,16 @@ static uint32_t class_row(const struct graph_build *b, strid name, strid locatio
                       NULL);
 }
 
+/* A class of a file: of kinds it tells only references. */
+static uint32_t class_row_of_file(const struct graph_build *b, const struct graph_type *t)
+{
+    const char *kind = t->kind >= KIND_SOFT_REFERENCE ? kinds[t->kind] : "[unknown class kind]";
+    return heap_graph_class_insert(b->st, &(struct heap_graph_class_row){.name = t->name,
+                                                                         .superclass_id = COL_NULL,
+                                                                         .classloader_id = 0,
+                                                                         .kind = import_str(b->s->m->im, kind)});
+}
+
 static void make_classes(struct graph_build *b)
 {
     struct heap_graph *g = b->g;
@@ -47,7 +58,8 @@ static void make_classes(struct graph_build *b)
         const uint64_t *location = t->has_location ? u64map_get(&g->location_of, t->location_id) : NULL;
         if (t->has_location && !location)
             count(b, STAT_heap_graph_invalid_string_id);
-        t->class_row = class_row(b, t->name, location ? (strid)*location : 0, t->classloader_id, t->kind);
+        t->class_row = g->of_file ? class_row_of_file(b, t)
+                                  : class_row(b, t->name, location ? (strid)*location : 0, t->classloader_id, t->kind);
         if (!vec_push(&b->all->class_uses, t->class_row))
             b->s->m->im->failed = true;
     }
@@ -99,6 +111,13 @@ static int64_t bitmap_data(struct graph_build *b, const struct graph_bitmap *bit
                                                                                      .array_data_hash = COL_NULL});
 }
 
+static strid heap_name(const struct graph_build *b, uint8_t heap)
+{
+    if (b->g->of_file)
+        return heap ? b->g->heap_names.p[heap - 1] : 0;
+    return heap_types[heap] ? import_str(b->s->m->im, heap_types[heap]) : 0;
+}
+
 static void make_object(struct graph_build *b, const struct graph_object *o)
 {
     struct importer *im = b->s->m->im;
@@ -113,8 +132,8 @@ static void make_object(struct graph_build *b, const struct graph_object *o)
         if (!t)
             count(b, STAT_heap_graph_invalid_string_id);
         row.type_id = t ? t->class_row : class_row(b, import_str(im, ""), 0, COL_NULL, 0);
-        row.self_size = (int64_t)(o->self_size || !t ? o->self_size : t->object_size);
-        row.heap_type = heap_types[o->heap_type] ? import_str(im, heap_types[o->heap_type]) : 0;
+        row.self_size = (int64_t)(o->self_size || !t || b->g->of_file ? o->self_size : t->object_size);
+        row.heap_type = heap_name(b, o->heap_type);
         if (o->data)
             row.object_data_id = o->data - 1;
         else if (o->bitmap)
@@ -129,7 +148,7 @@ static void make_objects(struct graph_build *b)
     for (size_t i = 0; i < g->objects.n; i++) {
         const struct graph_object *o = &g->objects.p[i];
         place(b, o->id, (uint32_t)i + 1);
-        for (size_t r = o->first_ref; r < o->first_ref + o->n_refs; r++)
+        for (size_t r = o->first_ref; !g->of_file && r < o->first_ref + o->n_refs; r++)
             if (g->refs.p[r])
                 place(b, g->refs.p[r], 0);
     }
@@ -200,6 +219,15 @@ static struct graph_field next_name(const struct graph_build *b, struct field_wa
     return field ? *field : (struct graph_field){0};
 }
 
+/* In a file the type of a field is what it holds: the class of an object, of a class itself that class. */
+static strid type_held(const struct graph_build *b, uint32_t owned)
+{
+    const struct graph_object *o = graph_object_at(b, owned);
+    const struct graph_type *t = o ? graph_type_of(b, o->type_id) : NULL;
+    const struct graph_type *means = t && t->means ? graph_type_of(b, t->means) : t;
+    return means ? means->name : import_str(b->s->m->im, "unknown");
+}
+
 static void make_references(struct graph_build *b)
 {
     struct heap_graph *g = b->g;
@@ -215,12 +243,12 @@ static void make_references(struct graph_build *b)
         for (size_t r = o->first_ref; r < o->first_ref + o->n_refs; r++) {
             struct graph_field field = r >= o->first_internal ? internal : next_name(b, &fields, &known);
             uint32_t owned = graph_row_of(b, g->refs.p[r]);
-            heap_graph_reference_insert(
-                b->st, &(struct heap_graph_reference_row){.reference_set_id = set,
-                                                          .owner_id = owner,
-                                                          .owned_id = owned == UINT32_MAX ? COL_NULL : (int64_t)owned,
-                                                          .field_name = field.name,
-                                                          .field_type_name = field.type});
+            heap_graph_reference_insert(b->st, &(struct heap_graph_reference_row){
+                                                   .reference_set_id = set,
+                                                   .owner_id = owner,
+                                                   .owned_id = owned == UINT32_MAX ? COL_NULL : (int64_t)owned,
+                                                   .field_name = field.name,
+                                                   .field_type_name = g->of_file ? type_held(b, owned) : field.type});
         }
         if (owner != UINT32_MAX)
             ROW_SET(b->st, heap_graph_object, reference_set_id, owner, set);
