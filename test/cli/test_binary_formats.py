@@ -202,14 +202,21 @@ class BinaryFormats(Case):
         self.assertEqual(self.rows("select s.name, a.key, a.value_type, a.display_value from slice s join args a using "
                                    "(arg_set_id) where s.category = 'cat' order by s.ts, s.id, a.key", f),
                          [("outer", "n", "int", "-5"), ("outer", "ok", "bool", "true"), ("outer", "s", "string", "text"),
-                          ("inner", "late", "real", "1.5"), ("whole", "none", "null", "[NULL]"),
+                          ("inner", "late", "real", "1.5"), ("whole", "none", "string", "null"),
                           ("whole", "p", "pointer", "0x1000")])
         self.assertEqual(self.rows("select a.name, b.name from flow f join slice a on a.id = f.slice_out join slice b on "
                                    "b.id = f.slice_in", f), [("outer", "whole")])
         self.assertEqual(self.rows("select t.name, c.ts, c.value from counter c join process_counter_track t on t.id = "
                                    "c.track_id order by 1", f), [("load:cpu", "1800", "3.000000"), ("load:cpu:9", "1850", "4.500000")])
-        self.assertEqual(self.rows("select s.ts, s.dur, s.name from slice s join process_track t on t.id = s.track_id order "
-                                   "by s.ts, s.id", f), [("1000", "1500", "request"), ("1500", "0", "request")])
+        self.assertEqual(self.rows("select s.ts, s.dur, s.name from slice s join track t on t.id = s.track_id where "
+                                   "t.type = 'legacy_async_global_slice' order by s.ts, s.id", f),
+                         [("1000", "1500", "request"), ("1500", "0", "request")])
+        self.assertEqual(self.rows("select a.key, a.value_type, a.display_value from track t join args a on a.arg_set_id in "
+                                   "(t.source_arg_set_id, t.dimension_arg_set_id) where t.name = 'request' order by 1", f),
+                         [("name", "string", "request"), ("scope", "string", "[NULL]"), ("source", "string", "chrome"),
+                          ("source_scope", "string", "[NULL]"), ("trace_id_is_process_scoped", "bool", "false"),
+                          ("track_compressor_idx", "int", "0"), ("upid", "int", "1")])
+        self.assertEqual(self.rows("select value_type from args where key = 'size'", f), [("int",)])
         self.assertEqual(self.rows("select ts, dur, cpu, tid, end_state from sched join thread using (utid)", f),
                          [("1000", "1000", "1", "101", "S"), ("2000", "-1", "1", "201", "[NULL]")])
         self.assertEqual(self.rows("select tid, ts, dur, state from thread_state join thread using (utid) order by ts, tid", f),

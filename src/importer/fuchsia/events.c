@@ -15,15 +15,24 @@ static uint32_t thread_track(struct fxt *f, uint32_t utid)
     return track_intern_int(f->im->tracks, f->m->id, "thread_execution", TRACK_SLICE, "utid", utid, 0);
 }
 
+/* As Chrome's asynchronous events with ids of the whole trace, and told as such: tools look for these. */
 static uint32_t async_set(struct fxt *f, const struct fxt_event *e)
 {
-    struct track_dim dims[] = {{"upid", DIM_INT, e->upid}, {"name", DIM_STR, e->name}};
-    struct track_spec spec = {.type = "fuchsia_async",
+    struct args *args = &f->im->st->args;
+    struct arg_list source = {0};
+    struct track_dim dims[] = {{"scope", DIM_STR, 0}, {"name", DIM_STR, e->name}};
+    struct track_spec spec = {.type = "legacy_async_global_slice",
                               .event_type = TRACK_SLICE,
                               .name = e->name,
                               .parent = UINT32_MAX,
                               .dims = dims,
-                              .n_dims = 2};
+                              .n_dims = sizeof dims / sizeof *dims};
+    arg_list_str(args, &source, "source", import_str(f->im, "chrome"));
+    arg_list_bool(args, &source, "trace_id_is_process_scoped", false);
+    arg_list_int(args, &source, "upid", e->upid);
+    arg_list_str(args, &source, "source_scope", 0);
+    spec.source_args = args_intern(args, source.p, source.n);
+    arg_list_free(&source);
     return track_set_intern(f->im->tracks, f->m->id, &spec);
 }
 

@@ -153,11 +153,12 @@ argset fxt_keep_args(struct fxt *f, const struct fxt_values *all)
     for (uint32_t i = 0; i < all->n; i++) {
         const struct fxt_value *a = &all->p[i];
         static const uint8_t types[] = {
-            [VALUE_NULL] = ARG_NULL,     [VALUE_I32] = ARG_INT,         [VALUE_U32] = ARG_UINT,
-            [VALUE_I64] = ARG_INT,       [VALUE_U64] = ARG_UINT,        [VALUE_DOUBLE] = ARG_REAL,
-            [VALUE_STRING] = ARG_STRING, [VALUE_POINTER] = ARG_POINTER, [VALUE_KOID] = ARG_UINT,
+            [VALUE_NULL] = ARG_STRING,   [VALUE_I32] = ARG_INT,         [VALUE_U32] = ARG_INT,
+            [VALUE_I64] = ARG_INT,       [VALUE_U64] = ARG_INT,         [VALUE_DOUBLE] = ARG_REAL,
+            [VALUE_STRING] = ARG_STRING, [VALUE_POINTER] = ARG_POINTER, [VALUE_KOID] = ARG_INT,
             [VALUE_BOOL] = ARG_BOOL};
         int64_t word = a->kind == VALUE_STRING   ? (int64_t)a->text
+                       : a->kind == VALUE_NULL   ? (int64_t)import_str(f->im, "null")
                        : a->kind == VALUE_DOUBLE ? column_f64_word(a->d)
                                                  : a->i;
         arg_list_add(args, &list, a->name, a->name, (enum arg_type)types[a->kind], word);
