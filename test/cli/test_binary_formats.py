@@ -76,7 +76,7 @@ def fuchsia():
     t.named(2, 101, "worker", [("process", ("koid", 100))])
     t.event(2, 1000, a, "cat", "outer", [("n", -5), ("s", "text"), ("ok", True)])
     t.event(2, 1100, a, "cat", "inner")
-    t.event(3, 1200, a, "cat", "inner", [("late", 1.5)])
+    t.event(3, 1200, a, "cat", "other", [("late", 1.5)])  # the name of an end means nothing
     t.event(8, 1300, a, "cat", "msg", last=77)
     t.event(3, 2000, a, "cat", "outer")
     t.event(4, 1500, b, "cat", "whole", [("p", ("pointer", 4096)), ("none", None)], last=1900)
@@ -207,7 +207,7 @@ class BinaryFormats(Case):
         self.assertEqual(self.rows("select a.name, b.name from flow f join slice a on a.id = f.slice_out join slice b on "
                                    "b.id = f.slice_in", f), [("outer", "whole")])
         self.assertEqual(self.rows("select t.name, c.ts, c.value from counter c join process_counter_track t on t.id = "
-                                   "c.track_id order by 1", f), [("load:cpu", "1800", "3.000000"), ("load:cpu:9", "1850", "4.500000")])
+                                   "c.track_id order by 1", f), [("load:cpu:0", "1800", "3.000000"), ("load:cpu:9", "1850", "4.500000")])
         self.assertEqual(self.rows("select s.ts, s.dur, s.name from slice s join track t on t.id = s.track_id where "
                                    "t.type = 'legacy_async_global_slice' order by s.ts, s.id", f),
                          [("1000", "1500", "request"), ("1500", "0", "request")])
@@ -219,9 +219,10 @@ class BinaryFormats(Case):
         self.assertEqual(self.rows("select value_type from args where key = 'size'", f), [("int",)])
         self.assertEqual(self.rows("select ts, dur, cpu, tid, end_state from sched join thread using (utid)", f),
                          [("1000", "1000", "1", "101", "S"), ("2000", "-1", "1", "201", "[NULL]")])
-        self.assertEqual(self.rows("select tid, ts, dur, state from thread_state join thread using (utid) order by ts, tid", f),
-                         [("101", "900", "100", "W"), ("101", "1000", "1000", "Running"), ("201", "1000", "1000", "R"),
-                          ("101", "2000", "-1", "S"), ("201", "2000", "-1", "Running")])
+        self.assertEqual(self.rows("select tid, ts, dur, state, cpu from thread_state join thread using (utid) order by "
+                                   "ts, tid", f),
+                         [("101", "900", "100", "W", "1"), ("101", "1000", "1000", "Running", "1"),
+                          ("201", "1000", "1000", "R", "1"), ("101", "2000", "-1", "S", "1"), ("201", "2000", "-1", "Running", "1")])
         self.assertEqual(self.rows("select ts, msg from android_logs", f), [("2100", "hello")])
         self.assertEqual(self.stats(f, "fuchsia_*"), {"fuchsia_non_numeric_counters": "1"})
 

@@ -8,7 +8,7 @@
 #include "importer/track/track_compressor.h"
 
 /* States of threads, by their numbers, in the letters of thread_state. */
-static const char *const thread_states[] = {NULL, "R", "T", "S", "Z", "X"};
+static const char *const thread_states[] = {"R", "R", "T", "S", "Z", "X"};
 
 static uint32_t thread_track(struct fxt *f, uint32_t utid)
 {
@@ -134,7 +134,7 @@ static void parse_switch(struct fxt *f, int64_t ts, const struct fxt_event *e)
 {
     struct storage *st = f->im->st;
     struct fxt_cpu *cpu = cpu_of(f, e->cpu);
-    bool known = e->state < sizeof thread_states / sizeof *thread_states && thread_states[e->state];
+    bool known = e->state < sizeof thread_states / sizeof *thread_states;
     strid state = known ? import_str(f->im, thread_states[e->state]) : 0;
     int64_t ucpu = machine_ucpu(f->m, e->cpu);
     if (!cpu)
@@ -146,7 +146,7 @@ static void parse_switch(struct fxt *f, int64_t ts, const struct fxt_event *e)
     }
     cpu->row = 0;
     if (e->utid != UINT32_MAX)
-        set_state(f, ts, e->utid, state, COL_NULL);
+        set_state(f, ts, e->utid, state, ucpu);
     if (e->next == UINT32_MAX)
         return;
     uint32_t row = sched_slice_insert(
@@ -177,7 +177,8 @@ static void parse_event(struct fxt *f, int64_t ts, const struct fxt_event *e)
         slice_begin(slices, f->m->id, ts, thread_track(f, e->utid), e->category, e->name, e->args);
         break;
     case FXT_END:
-        add_args(f, slice_end(slices, f->m->id, ts, thread_track(f, e->utid), e->category, e->name, NULL), e->args);
+        /* Whatever its name: of slices that end at one time the inner one is to end first. */
+        add_args(f, slice_end(slices, f->m->id, ts, thread_track(f, e->utid), 0, 0, NULL), e->args);
         break;
     case FXT_COMPLETE:
         if (e->end < ts)
@@ -200,7 +201,7 @@ static void parse_event(struct fxt *f, int64_t ts, const struct fxt_event *e)
         parse_switch(f, ts, e);
         break;
     case FXT_WAKEUP:
-        set_state(f, ts, e->utid, import_str(f->im, "W"), COL_NULL);
+        set_state(f, ts, e->utid, import_str(f->im, "W"), machine_ucpu(f->m, e->cpu));
         break;
     case FXT_LOG:
         parse_log(f, ts, e);

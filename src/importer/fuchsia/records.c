@@ -116,7 +116,7 @@ static void push(struct fxt *f, int64_t ts, const struct fxt_event *e)
     sorter_push(f->im->sorter, f->queue, (struct sort_event){.ts = ts, .a = f->events.n - 1});
 }
 
-/* name:argument, and the counter's id where it has one. Beyond this length names are cut: each event could make another
+/* name:argument:id. Beyond this length names are cut: each event could make another
  * long text of them. */
 static strid counter_name(struct fxt *f, strid name, strid arg, uint64_t id)
 {
@@ -125,8 +125,8 @@ static strid counter_name(struct fxt *f, strid name, strid arg, uint64_t id)
     struct slice first = strpool_view(strings, name), second = strpool_view(strings, arg);
     first = slice_to(first, first.len > MAX_NAME ? MAX_NAME : first.len);
     second = slice_to(second, second.len > MAX_NAME ? MAX_NAME : second.len);
-    return strpool_printf(strings, id ? "%.*s:%.*s:%llu" : "%.*s:%.*s", (int)first.len, (const char *)first.p,
-                          (int)second.len, (const char *)second.p, (unsigned long long)id);
+    return strpool_printf(strings, "%.*s:%.*s:%llu", (int)first.len, (const char *)first.p, (int)second.len,
+                          (const char *)second.p, (unsigned long long)id);
 }
 
 /* A counter has a track for each of its numbers. */
@@ -257,10 +257,14 @@ static void read_wakeup(struct fxt *f, uint64_t header, struct fxt_words *w)
 {
     struct fxt_event e = {.type = FXT_WAKEUP, .cpu = (uint16_t)fxt_bits(header, 20, 16)};
     uint64_t ticks = fxt_next_word(w), tid = fxt_next_word(w);
+    struct fxt_values args;
+    fxt_read_values(f, w, fxt_bits(header, 16, 4), &args);
     if (w->cut) {
         fxt_count(f, STAT_fuchsia_invalid_event);
         return;
     }
+    if (weight_of(f, &args, "weight") == IDLE_WEIGHT)
+        return;
     if ((e.utid = utid_of(f, (struct fxt_thread){0, tid})) != UINT32_MAX)
         push_switch(f, ticks, &e);
 }
