@@ -89,7 +89,8 @@ START_TEST(operations_on_files_end_with_their_request)
     PACKET(1000, "95{1:0 2{1:100 5:7 7{1:11 2:12 4:1 7'C:/x'}} 2{1:110 5:7 10{2:22 1:4096 6:512 8:67}}"
                  "  2{1:150 5:7 12{1:22 2:512 3:0}} 2{1:160 5:8 12{1:11 3:5}}"
                  "  2{1:170 5:7 9{1:33 4:9 6:20 7:69}} 2{1:180 5:7 11{5:66}} 2{1:190 5:7 12{1:99}}"
-                 "  2{1:200 5:7 14{1:33 6:90 7'y' 8:78}} 2{1:210 5:7 8{1:44 6:1 8'*.c' 9:72}}}");
+                 "  2{1:200 5:7 14{1:33 6:90 7'y' 8:78}} 2{1:210 5:7 8{1:44 6:1 8'*.c' 9:72}}"
+                 "  2{1:220 5:7 12{2:1}} 2{1:230 5:7 9{6:65}} 2{1:240 5:7 10{3:8 7:3}}}");
     trace_fixture_load(&f);
     static const struct {
         int64_t ts, dur;
@@ -98,12 +99,15 @@ START_TEST(operations_on_files_end_with_their_request)
         {100, 60, "CreateFile", "I/O Request Packet=11 File Object=12 Create Options=1 Open Path=C:/x NT Status=5"},
         {110, 40, "ReadFile", "I/O Request Packet=22 Offset=4096 I/O Size=512 Extra Info=512 NT Status=0"},
         {170, 0, "SetInformation",
-         "I/O Request Packet=33 Info Class=FileEndOfFileInformation File Size=9 Missing Event=End"},
+         "I/O Request Packet=33 File Size=9 Info Class=FileEndOfFileInformation Missing Event=End"},
         {180, 0, "Close", ""},
-        {190, 0, "EndOperation", "I/O Request Packet=99 Missing Event=Start"},
+        {190, 0, "EndOperation", "Missing Event=Start"},
         {200, 0, "PathOperation", "I/O Request Packet=33 Info Class=90 File Name=y Missing Event=End"},
         {210, 0, "DirectoryEnumeration",
-         "I/O Request Packet=44 Enumeration Path=*.c Info Class=FileDirectoryInformation Missing Event=End"},
+         "I/O Request Packet=44 Info Class=FileDirectoryInformation Enumeration Path=*.c Missing Event=End"},
+        {220, 0, "EndOperation", "Extra Info=1"},
+        {230, 0, "Info", "Info Class=FileRenameInformationEx"},
+        {240, 0, "ReadOrWrite", "File Object=8 I/O Flags=3"},
     };
     ck_assert_uint_eq(ROWS(slice), sizeof expected / sizeof *expected);
     for (uint32_t i = 0; i < ROWS(slice); i++) {

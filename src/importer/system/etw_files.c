@@ -33,7 +33,7 @@ static const char *const operation_names[] = {
 };
 
 /* Classes of information about files, from 1 on, in Windows' numbers; each name begins with "File" and ends with
- * "Information". */
+ * "Information", where that does not stand within. */
 static const char *const info_classes[] = {
     "Directory",
     "FullDirectory",
@@ -90,10 +90,36 @@ static const char *const info_classes[] = {
     "NumaNode",
     "StandardLink",
     "RemoteProtocol",
+    "RenameInformationBypassAccessCheck",
+    "LinkInformationBypassAccessCheck",
+    "VolumeName",
+    "Id",
+    "IdExtdDirectory",
+    "ReplaceCompletion",
+    "HardLinkFullId",
+    "IdExtdBothDirectory",
+    "DispositionInformationEx",
+    "RenameInformationEx",
+    "RenameInformationExBypassAccessCheck",
+    "DesiredStorageClass",
+    "Stat",
+    "MemoryPartition",
+    "StatLx",
+    "CaseSensitive",
+    "LinkInformationEx",
+    "LinkInformationExBypassAccessCheck",
+    "StorageReserveId",
+    "CaseSensitiveInformationForceAccessCheck",
+    "KnownFolder",
+    "StatBasic",
+    "Id64ExtdDirectory",
+    "Id64ExtdBothDirectory",
+    "IdAllExtdDirectory",
+    "IdAllExtdBothDirectory",
 };
 enum { INFO_DISPOSITION = 13, INFO_ALLOCATION = 19, INFO_END_OF_FILE = 20 };
 
-enum arg_kind { AS_UINT, AS_POINTER, AS_TEXT, AS_CLASS, AS_EXTRA, OPCODE };
+enum arg_kind { AS_UINT, AS_POINTER, AS_TEXT, AS_CLASS, AS_EXTRA, OPCODE, REQUEST };
 
 /* What a field of an event becomes; an event's args are in the order of this table. */
 static const struct arg_field {
@@ -104,49 +130,49 @@ static const struct arg_field {
     {ETW_TRACE_EVENT_FILE_IO_CREATE, FILE_IO_CREATE_ETW_EVENT_IRP_PTR, "I/O Request Packet", AS_POINTER},
     {ETW_TRACE_EVENT_FILE_IO_CREATE, FILE_IO_CREATE_ETW_EVENT_FILE_OBJECT, "File Object", AS_POINTER},
     {ETW_TRACE_EVENT_FILE_IO_CREATE, FILE_IO_CREATE_ETW_EVENT_TTID, "Thread ID", AS_UINT},
-    {ETW_TRACE_EVENT_FILE_IO_CREATE, FILE_IO_CREATE_ETW_EVENT_CREATE_OPTIONS, "Create Options", AS_UINT},
-    {ETW_TRACE_EVENT_FILE_IO_CREATE, FILE_IO_CREATE_ETW_EVENT_FILE_ATTRIBUTES, "File Attributes", AS_UINT},
-    {ETW_TRACE_EVENT_FILE_IO_CREATE, FILE_IO_CREATE_ETW_EVENT_SHARE_ACCESS, "Share Access", AS_UINT},
+    {ETW_TRACE_EVENT_FILE_IO_CREATE, FILE_IO_CREATE_ETW_EVENT_CREATE_OPTIONS, "Create Options", AS_POINTER},
+    {ETW_TRACE_EVENT_FILE_IO_CREATE, FILE_IO_CREATE_ETW_EVENT_FILE_ATTRIBUTES, "File Attributes", AS_POINTER},
+    {ETW_TRACE_EVENT_FILE_IO_CREATE, FILE_IO_CREATE_ETW_EVENT_SHARE_ACCESS, "Share Access", AS_POINTER},
     {ETW_TRACE_EVENT_FILE_IO_CREATE, FILE_IO_CREATE_ETW_EVENT_OPEN_PATH, "Open Path", AS_TEXT},
     {ETW_TRACE_EVENT_FILE_IO_DIR_ENUM, FILE_IO_DIR_ENUM_ETW_EVENT_IRP_PTR, "I/O Request Packet", AS_POINTER},
     {ETW_TRACE_EVENT_FILE_IO_DIR_ENUM, FILE_IO_DIR_ENUM_ETW_EVENT_FILE_OBJECT, "File Object", AS_POINTER},
     {ETW_TRACE_EVENT_FILE_IO_DIR_ENUM, FILE_IO_DIR_ENUM_ETW_EVENT_FILE_KEY, "File Key", AS_POINTER},
     {ETW_TRACE_EVENT_FILE_IO_DIR_ENUM, FILE_IO_DIR_ENUM_ETW_EVENT_TTID, "Thread ID", AS_UINT},
-    {ETW_TRACE_EVENT_FILE_IO_DIR_ENUM, FILE_IO_DIR_ENUM_ETW_EVENT_FILE_NAME, "Enumeration Path", AS_TEXT},
     {ETW_TRACE_EVENT_FILE_IO_DIR_ENUM, FILE_IO_DIR_ENUM_ETW_EVENT_INFO_CLASS, "Info Class", AS_CLASS},
     {ETW_TRACE_EVENT_FILE_IO_DIR_ENUM, FILE_IO_DIR_ENUM_ETW_EVENT_FILE_INDEX, "File Index", AS_UINT},
+    {ETW_TRACE_EVENT_FILE_IO_DIR_ENUM, FILE_IO_DIR_ENUM_ETW_EVENT_FILE_NAME, "Enumeration Path", AS_TEXT},
     {ETW_TRACE_EVENT_FILE_IO_DIR_ENUM, FILE_IO_DIR_ENUM_ETW_EVENT_OPCODE, NULL, OPCODE},
     {ETW_TRACE_EVENT_FILE_IO_INFO, FILE_IO_INFO_ETW_EVENT_IRP_PTR, "I/O Request Packet", AS_POINTER},
     {ETW_TRACE_EVENT_FILE_IO_INFO, FILE_IO_INFO_ETW_EVENT_FILE_OBJECT, "File Object", AS_POINTER},
     {ETW_TRACE_EVENT_FILE_IO_INFO, FILE_IO_INFO_ETW_EVENT_FILE_KEY, "File Key", AS_POINTER},
+    {ETW_TRACE_EVENT_FILE_IO_INFO, FILE_IO_INFO_ETW_EVENT_EXTRA_INFO, "Extra Info", AS_EXTRA},
     {ETW_TRACE_EVENT_FILE_IO_INFO, FILE_IO_INFO_ETW_EVENT_TTID, "Thread ID", AS_UINT},
     {ETW_TRACE_EVENT_FILE_IO_INFO, FILE_IO_INFO_ETW_EVENT_INFO_CLASS, "Info Class", AS_CLASS},
-    {ETW_TRACE_EVENT_FILE_IO_INFO, FILE_IO_INFO_ETW_EVENT_EXTRA_INFO, "Extra Info", AS_EXTRA},
     {ETW_TRACE_EVENT_FILE_IO_INFO, FILE_IO_INFO_ETW_EVENT_OPCODE, NULL, OPCODE},
     {ETW_TRACE_EVENT_FILE_IO_READ_WRITE, FILE_IO_READ_WRITE_ETW_EVENT_IRP_PTR, "I/O Request Packet", AS_POINTER},
+    {ETW_TRACE_EVENT_FILE_IO_READ_WRITE, FILE_IO_READ_WRITE_ETW_EVENT_OFFSET, "Offset", AS_UINT},
     {ETW_TRACE_EVENT_FILE_IO_READ_WRITE, FILE_IO_READ_WRITE_ETW_EVENT_FILE_OBJECT, "File Object", AS_POINTER},
     {ETW_TRACE_EVENT_FILE_IO_READ_WRITE, FILE_IO_READ_WRITE_ETW_EVENT_FILE_KEY, "File Key", AS_POINTER},
     {ETW_TRACE_EVENT_FILE_IO_READ_WRITE, FILE_IO_READ_WRITE_ETW_EVENT_TTID, "Thread ID", AS_UINT},
-    {ETW_TRACE_EVENT_FILE_IO_READ_WRITE, FILE_IO_READ_WRITE_ETW_EVENT_OFFSET, "Offset", AS_UINT},
     {ETW_TRACE_EVENT_FILE_IO_READ_WRITE, FILE_IO_READ_WRITE_ETW_EVENT_IO_SIZE, "I/O Size", AS_UINT},
-    {ETW_TRACE_EVENT_FILE_IO_READ_WRITE, FILE_IO_READ_WRITE_ETW_EVENT_IO_FLAGS, "I/O Flags", AS_UINT},
+    {ETW_TRACE_EVENT_FILE_IO_READ_WRITE, FILE_IO_READ_WRITE_ETW_EVENT_IO_FLAGS, "I/O Flags", AS_POINTER},
     {ETW_TRACE_EVENT_FILE_IO_READ_WRITE, FILE_IO_READ_WRITE_ETW_EVENT_OPCODE, NULL, OPCODE},
     {ETW_TRACE_EVENT_FILE_IO_SIMPLE_OP, FILE_IO_SIMPLE_OP_ETW_EVENT_IRP_PTR, "I/O Request Packet", AS_POINTER},
     {ETW_TRACE_EVENT_FILE_IO_SIMPLE_OP, FILE_IO_SIMPLE_OP_ETW_EVENT_FILE_OBJECT, "File Object", AS_POINTER},
     {ETW_TRACE_EVENT_FILE_IO_SIMPLE_OP, FILE_IO_SIMPLE_OP_ETW_EVENT_FILE_KEY, "File Key", AS_POINTER},
     {ETW_TRACE_EVENT_FILE_IO_SIMPLE_OP, FILE_IO_SIMPLE_OP_ETW_EVENT_TTID, "Thread ID", AS_UINT},
     {ETW_TRACE_EVENT_FILE_IO_SIMPLE_OP, FILE_IO_SIMPLE_OP_ETW_EVENT_OPCODE, NULL, OPCODE},
-    {ETW_TRACE_EVENT_FILE_IO_OP_END, FILE_IO_OP_END_ETW_EVENT_IRP_PTR, "I/O Request Packet", AS_POINTER},
+    {ETW_TRACE_EVENT_FILE_IO_OP_END, FILE_IO_OP_END_ETW_EVENT_IRP_PTR, NULL, REQUEST},
     {ETW_TRACE_EVENT_FILE_IO_OP_END, FILE_IO_OP_END_ETW_EVENT_EXTRA_INFO, "Extra Info", AS_UINT},
-    {ETW_TRACE_EVENT_FILE_IO_OP_END, FILE_IO_OP_END_ETW_EVENT_NT_STATUS, "NT Status", AS_UINT},
+    {ETW_TRACE_EVENT_FILE_IO_OP_END, FILE_IO_OP_END_ETW_EVENT_NT_STATUS, "NT Status", AS_POINTER},
     {ETW_TRACE_EVENT_FILE_IO_PATH_OPERATION, FILE_IO_PATH_OPERATION_ETW_EVENT_IRP_PTR, "I/O Request Packet",
      AS_POINTER},
     {ETW_TRACE_EVENT_FILE_IO_PATH_OPERATION, FILE_IO_PATH_OPERATION_ETW_EVENT_FILE_OBJECT, "File Object", AS_POINTER},
     {ETW_TRACE_EVENT_FILE_IO_PATH_OPERATION, FILE_IO_PATH_OPERATION_ETW_EVENT_FILE_KEY, "File Key", AS_POINTER},
+    {ETW_TRACE_EVENT_FILE_IO_PATH_OPERATION, FILE_IO_PATH_OPERATION_ETW_EVENT_EXTRA_INFO, "Extra Info", AS_UINT},
     {ETW_TRACE_EVENT_FILE_IO_PATH_OPERATION, FILE_IO_PATH_OPERATION_ETW_EVENT_TTID, "Thread ID", AS_UINT},
     {ETW_TRACE_EVENT_FILE_IO_PATH_OPERATION, FILE_IO_PATH_OPERATION_ETW_EVENT_INFO_CLASS, "Info Class", AS_CLASS},
     {ETW_TRACE_EVENT_FILE_IO_PATH_OPERATION, FILE_IO_PATH_OPERATION_ETW_EVENT_FILE_NAME, "File Name", AS_TEXT},
-    {ETW_TRACE_EVENT_FILE_IO_PATH_OPERATION, FILE_IO_PATH_OPERATION_ETW_EVENT_EXTRA_INFO, "Extra Info", AS_UINT},
     {ETW_TRACE_EVENT_FILE_IO_PATH_OPERATION, FILE_IO_PATH_OPERATION_ETW_EVENT_OPCODE, NULL, OPCODE},
 };
 
@@ -157,17 +183,17 @@ static const char *general_name(uint32_t event)
     case ETW_TRACE_EVENT_FILE_IO_CREATE:
         return "CreateFile";
     case ETW_TRACE_EVENT_FILE_IO_DIR_ENUM:
-        return "DirectoryEnumeration";
+        return "DirEnum";
     case ETW_TRACE_EVENT_FILE_IO_INFO:
         return "Info";
     case ETW_TRACE_EVENT_FILE_IO_READ_WRITE:
-        return "ReadWrite";
+        return "ReadOrWrite";
     case ETW_TRACE_EVENT_FILE_IO_OP_END:
         return "EndOperation";
     case ETW_TRACE_EVENT_FILE_IO_PATH_OPERATION:
         return "PathOperation";
     default:
-        return "SimpleOperation";
+        return "SimpleOp";
     }
 }
 
@@ -196,6 +222,8 @@ static void add_arg(struct etw *e, struct file_event *x, const struct arg_field 
     case OPCODE:
         x->opcode = pb_u32(f);
         break;
+    case REQUEST: /* the operation that it ends has said it */
+        break;
     case AS_TEXT:
         arg_list_add(args, &x->args, key, key, ARG_STRING, import_slice(e->m->im, pb_bytes(f)));
         break;
@@ -203,7 +231,8 @@ static void add_arg(struct etw *e, struct file_event *x, const struct arg_field 
         uint32_t class = pb_u32(f) - 1;
         if (class < sizeof info_classes / sizeof *info_classes)
             arg_list_add(args, &x->args, key, key, ARG_STRING,
-                         strpool_printf(&e->m->st->strings, "File%sInformation", info_classes[class]));
+                         strpool_printf(&e->m->st->strings, "File%s%s", info_classes[class],
+                                        strstr(info_classes[class], "Information") ? "" : "Information"));
         else
             arg_list_add(args, &x->args, key, key, ARG_UINT, pb_u32(f));
         break;
@@ -314,7 +343,7 @@ void etw_file_event(struct etw *e, int64_t ts, uint32_t utid, uint32_t field, st
         end_operation(e, o, ts, &x.args);
         *open = 0;
     } else if (ends || !x.has_irp) {
-        if (ends)
+        if (ends && x.has_irp)
             missing(e, &x.args, "Start");
         add_moment(e, ts, utid, name, &x.args);
     } else {
