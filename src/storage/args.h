@@ -132,7 +132,7 @@ struct args {
     struct args_slot *slots; /* hash index over sets, a power of two */
     uint32_t *numbers;       /* by set, once args_number() was called: its cell; that of one more set */
     uint32_t n_numbers;      /* sets that have one */
-    bool keep_places;        /* something else than columns of sets knows some by their places */
+    uint64_t costly_bytes;   /* of payloads that take long to decode */
     uint32_t slot_cap;
     uint32_t n_slots; /* used; sets that nobody looks for have none */
     struct {
@@ -182,7 +182,7 @@ static inline size_t arg_key_cut(size_t len)
     return len < ARG_KEY_MAX ? len : ARG_KEY_MAX;
 }
 
-enum { ARGS_MAX_NUMBERED = 1 << 16, ARGS_MAX_COMPLETED = 1 << 18 };
+enum { ARGS_MAX_NUMBERED = 1 << 16, ARGS_MAX_COMPLETED = 1 << 18, ARGS_MAX_COSTLY = 1 << 20 };
 
 /* The owner of a set has come to its end (a slice was closed): it is numbered among those that are made now. Only the
  * first of a set's owners counts. */
@@ -193,6 +193,9 @@ static inline void args_complete(struct args *a, argset set)
         args_note_complete(a, set);
 }
 
+/* The set is numbered behind all others. */
+void args_number_last(struct args *a, argset set);
+
 /* Gives each set the number of its first value in the list of all of them, as other importers do, so that numbers that
  * a client has kept mean the same here. They stand in the order in which they were made, or completed; those that are
  * not in `used` (a byte for each set) are gone. Returns what each set is now, by its old place, for the caller to free;
@@ -201,7 +204,8 @@ static inline void args_complete(struct args *a, argset set)
 argset *args_number(struct args *a, const uint8_t *used);
 static inline bool args_may_number(const struct args *a)
 {
-    return a->sets.n && a->sets.n <= ARGS_MAX_NUMBERED && !a->numbers && !a->base.values && !a->keep_places;
+    return a->sets.n && a->sets.n <= ARGS_MAX_NUMBERED && !a->numbers && !a->base.values &&
+           a->costly_bytes <= ARGS_MAX_COSTLY;
 }
 
 /* The cell of a set (COL_NULL for none or one without values), and the set of a cell: none for what is not a cell. */

@@ -13,6 +13,13 @@ void args_note_complete(struct args *a, argset set)
         a->failed = true;
 }
 
+void args_number_last(struct args *a, argset set)
+{
+    struct completed_set c = {set.plus_one - 1, UINT32_MAX};
+    if (!argset_is_none(set) && a->completed.n < ARGS_MAX_COMPLETED && !vec_push(&a->completed, c))
+        a->failed = true;
+}
+
 /* When a set takes its place in the order. */
 struct moment {
     uint32_t set;

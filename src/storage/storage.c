@@ -90,12 +90,12 @@ void storage_finalize(struct storage *st)
         table_finalize(&st->t[i]);
 }
 
-/* Calls `each` for every cell that holds a set of args. */
+/* Calls `each` for every column that holds sets of args, or their places. */
 static void each_args_column(struct storage *st, void (*each)(struct table *t, uint32_t column, void *ctx), void *ctx)
 {
     for (int i = 0; i < T_COUNT; i++)
         for (uint32_t c = 0; c < st->t[i].def->n_columns; c++)
-            if (st->t[i].def->columns[c].flags & COL_ARG_SET)
+            if (st->t[i].def->columns[c].flags & (COL_ARG_SET | COL_ARG_PLACE))
                 each(&st->t[i], c, ctx);
 }
 
@@ -117,11 +117,12 @@ struct renumbering {
 static void renumber(struct table *t, uint32_t column, void *ctx)
 {
     const struct renumbering *r = ctx;
+    bool places = t->def->columns[column].flags & COL_ARG_PLACE;
     t->final = false;
     for (uint32_t row = 0; row < t->n_rows; row++) {
         int64_t cell = table_get(t, column, row);
         if (cell != COL_NULL)
-            table_set(t, column, row, args_cell(r->args, r->places[cell]));
+            table_set(t, column, row, places ? argset_cell(r->places[cell]) : args_cell(r->args, r->places[cell]));
     }
     table_finalize(t);
 }

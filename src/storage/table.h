@@ -10,11 +10,12 @@
 
 enum col_flag {
     COL_NULLABLE = 1,
-    COL_SORTED = 2,     /* declared to be non-decreasing; what really holds is in column.sorted */
-    COL_SET_ID = 4,     /* sorted; rows of one set are adjacent */
-    COL_HIDDEN = 8,     /* not part of SELECT * */
-    COL_ARG_SET = 16,   /* sets of args: ROW_ARGS() */
-    COL_TOLD_FULL = 32, /* perfetto_table_info() says that it is never NULL, as Perfetto declares it */
+    COL_SORTED = 2,      /* declared to be non-decreasing; what really holds is in column.sorted */
+    COL_SET_ID = 4,      /* sorted; rows of one set are adjacent */
+    COL_HIDDEN = 8,      /* not part of SELECT * */
+    COL_ARG_SET = 16,    /* sets of args: ROW_ARGS() */
+    COL_ARG_PLACE = 128, /* places of sets of args, which say what a set was made of */
+    COL_TOLD_FULL = 32,  /* perfetto_table_info() says that it is never NULL, as Perfetto declares it */
 };
 
 struct column_def {

@@ -71,6 +71,42 @@ START_TEST(transactions_and_their_flags)
 }
 END_TEST
 
+/* The args of a snapshot are numbered behind those of all its parts, and places follow the sets. */
+START_TEST(numbers_of_transactions)
+{
+    for (int i = 0; i < 2; i++)
+        PACKET(10 + i, "94{2:7 3{1:100 2:1000 6:55 7{1:3 2:2051 5:4} 8{1:9 2:2} 10:77} 4{1:5 2'new'}}");
+    trace_fixture_load(&f);
+    storage_number_args(&f.st);
+    static const int64_t numbers[] = {0, 4, 7, 9, 13, 16};
+    ck_assert_uint_eq(ROWS(surfaceflinger_transaction), sizeof numbers / sizeof *numbers);
+    for (uint32_t i = 0; i < ROWS(surfaceflinger_transaction); i++) {
+        argset at = argset_of_cell(GET(surfaceflinger_transaction, base64_proto_id, i));
+        ck_assert_int_eq(GET(surfaceflinger_transaction, arg_set_id, i), numbers[i]);
+        ck_assert(argset_eq(at, args_of_cell(&f.st.args, numbers[i])));
+    }
+    ck_assert_int_eq(GET(surfaceflinger_transactions, arg_set_id, 0), 18);
+    ck_assert_str_eq(ARGS(surfaceflinger_transaction, arg_set_id, 3), "layer_id=3 what=2051 z=4 apply_token=77");
+    ck_assert_ptr_nonnull(strstr(ARGS(surfaceflinger_transactions, arg_set_id, 1), "added_layers[0].name=new"));
+}
+END_TEST
+
+/* Counting the args of a megabyte of messages would take longer than most would want to wait: sets are not numbered. */
+START_TEST(no_numbers_for_megabytes)
+{
+    enum { PACKETS = 20, LEN = 60000 };
+    char *text = mem_zalloc(LEN + 1);
+    memset(text, 'x', LEN);
+    for (int i = 0; i < PACKETS; i++)
+        PACKET(10 + i, "94{2:7 4{1:5 2'%s'}}", text);
+    mem_free(text);
+    trace_fixture_load(&f);
+    storage_number_args(&f.st);
+    ck_assert_int_eq(GET(surfaceflinger_transactions, arg_set_id, 0), 0);
+    ck_assert_int_eq(GET(surfaceflinger_transaction, arg_set_id, 0), 1);
+}
+END_TEST
+
 START_TEST(transitions_of_several_packets)
 {
     PACKET(10, "96{1:1 2:100 3:200 13:5 14{1:1 2:7 3:8 9{1:0 2:0 3:10 4:20}}}");
@@ -437,6 +473,8 @@ Suite *winscope_suite(void)
     TCase *c = tcase_create("packets");
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, transactions_and_their_flags);
+    tcase_add_test(c, numbers_of_transactions);
+    tcase_add_test(c, no_numbers_for_megabytes);
     tcase_add_test(c, transitions_of_several_packets);
     tcase_add_test(c, lines_of_protolog);
     tcase_add_test(c, windows_as_a_tree);

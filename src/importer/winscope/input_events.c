@@ -19,9 +19,9 @@ static argset event_args(struct packet *p, enum winscope_message type, struct sl
     struct arg_list list = {0};
     put_time(p, &list, "kernel_time", bytes, event_time);
     put_time(p, &list, "down_time", bytes, down_time);
-    argset extra = args_intern(&p->m->st->args, list.p, list.n);
+    argset set = winscope_args(p, type, bytes, &list);
     arg_list_free(&list);
-    return winscope_args(p, type, bytes, extra);
+    return set;
 }
 
 static int64_t display_of(struct slice bytes, uint32_t field)
@@ -65,7 +65,7 @@ static void key(struct packet *p, struct slice bytes)
 
 static void dispatch(struct packet *p, struct slice bytes)
 {
-    argset set = winscope_args(p, WINSCOPE_WINDOW_DISPATCH, bytes, ARGSET_NONE);
+    argset set = winscope_args(p, WINSCOPE_WINDOW_DISPATCH, bytes, NULL);
     android_input_event_dispatch_insert(
         p->m->st, &(struct android_input_event_dispatch_row){
                       .event_id = (uint32_t)winscope_number(bytes, ANDROID_WINDOW_INPUT_DISPATCH_EVENT_EVENT_ID, 0),

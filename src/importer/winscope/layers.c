@@ -303,7 +303,10 @@ static int64_t input_rect(struct snapshot *s, const struct layer *k, struct slic
 
 static void write_layer(struct snapshot *s, const struct layer *k, int64_t layer_rect, int64_t input)
 {
-    argset set = winscope_args(s->p, WINSCOPE_LAYER, k->bytes, k->extra);
+    struct arg_list extra = {0};
+    args_values(&s->p->m->st->args, k->extra, &extra);
+    argset set = winscope_args(s->p, WINSCOPE_LAYER, k->bytes, &extra);
+    arg_list_free(&extra);
     bool missing = k->relative != COL_NULL && k->relative > 0 && !layers_find(s, k->relative);
     surfaceflinger_layer_insert(s->p->m->st,
                                 &(struct surfaceflinger_layer_row){
@@ -366,7 +369,7 @@ static void write_layers(struct snapshot *s)
 
 void layers_snapshot_parse(struct packet *p)
 {
-    argset set = winscope_args(p, WINSCOPE_LAYERS_SNAPSHOT, p->field, ARGSET_NONE);
+    argset set = winscope_args(p, WINSCOPE_LAYERS_SNAPSHOT, p->field, NULL);
     struct snapshot s = {
         .p = p, .looks_left = MAX_LOOKS, .covers_left = SOME_COVERS + p->field.len / BYTES_FOR_A_COVER};
     s.excludes_composition = winscope_number(p->field, LAYERS_SNAPSHOT_PROTO_EXCLUDES_COMPOSITION_STATE, 1) != 0;

@@ -9,8 +9,9 @@ struct payload {
     const uint8_t *bytes;
     uint32_t len;
     uint32_t generation;
-    uint32_t extra; /* of an argset, + 1 */
-    uint32_t type;  /* enum winscope_message */
+    uint32_t type; /* enum winscope_message */
+    uint32_t n_extra;
+    const struct arg *extra; /* args that follow */
 };
 
 static const char *const type_names[] = {
@@ -83,34 +84,44 @@ static const struct part {
              OF_TRANSACTION(MERGED_TRANSACTION_IDS)};
 enum { N_PARTS = sizeof parts / sizeof *parts };
 
+static void add_arg(struct importer *im, struct arg_list *out, const struct arg *a)
+{
+    arg_list_add(&im->st->args, out, a->flat_key, a->key, a->type, a->word);
+}
+
+static void decode_message(struct importer *im, struct context c, enum winscope_message type, struct slice bytes,
+                           bool defaults, struct arg_list *out)
+{
+    struct schema *schema = track_event_schema(im);
+    struct arg_list list = {0};
+    struct arg_writer w;
+    struct reflect_part skip[N_PARTS];
+    size_t n_skip = 0;
+    for (size_t i = 0; i < N_PARTS; i++)
+        if (parts[i].root == ANY_ROOT || parts[i].root == (int)type)
+            skip[n_skip++] = (struct reflect_part){import_str(im, parts[i].message), parts[i].field};
+    struct reflect r = {
+        .schema = schema, .hook = resolve, .hook_ctx = &c, .skip = skip, .n_skip = n_skip, .defaults = defaults};
+    arg_writer_init(&w, &im->st->args, &list);
+    reflect_message(&r, &w, import_str(im, type_names[type]), bytes);
+    arg_writer_free(&w);
+    for (size_t i = 0; i < list.n; i++)
+        add_arg(im, out, &list.p[i]);
+    arg_list_free(&list);
+}
+
 static void decode_fields(struct importer *im, struct slice bytes, bool defaults, struct arg_list *out)
 {
     struct payload k;
     if (bytes.len != sizeof k)
         return;
     memcpy(&k, bytes.p, sizeof k);
-    if (k.type >= WINSCOPE_N_MESSAGES)
-        return;
-    struct schema *schema = track_event_schema(im);
-    if (!schema_load(schema, SCHEMA_WINSCOPE))
+    if (k.type >= WINSCOPE_N_MESSAGES || !schema_load(track_event_schema(im), SCHEMA_WINSCOPE))
         return;
     struct context c = {im, generation_at(im, k.generation)};
-    struct arg_list list = {0};
-    struct arg_writer w;
-    struct reflect_part skip[N_PARTS];
-    size_t n_skip = 0;
-    for (size_t i = 0; i < N_PARTS; i++)
-        if (parts[i].root == ANY_ROOT || parts[i].root == (int)k.type)
-            skip[n_skip++] = (struct reflect_part){import_str(im, parts[i].message), parts[i].field};
-    struct reflect r = {
-        .schema = schema, .hook = resolve, .hook_ctx = &c, .skip = skip, .n_skip = n_skip, .defaults = defaults};
-    arg_writer_init(&w, &im->st->args, &list);
-    reflect_message(&r, &w, import_str(im, type_names[k.type]), slice_of(k.bytes, k.len));
-    arg_writer_free(&w);
-    for (size_t i = 0; i < list.n; i++)
-        arg_list_add(&im->st->args, out, list.p[i].flat_key, list.p[i].key, list.p[i].type, list.p[i].word);
-    arg_list_free(&list);
-    args_values(&im->st->args, (argset){k.extra}, out);
+    decode_message(im, c, k.type, slice_of(k.bytes, k.len), defaults, out);
+    for (uint32_t i = 0; i < k.n_extra; i++)
+        add_arg(im, out, &k.extra[i]);
 }
 
 static void decode(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out)
@@ -131,20 +142,34 @@ void winscope_args_open(struct importer *im)
     args_set_decoder(&im->st->args, ARGS_WITH_DEFAULTS, decode_with_defaults, im);
 }
 
-argset winscope_args(struct packet *p, enum winscope_message type, struct slice bytes, argset extra)
+/* A copy that stays until the end; NULL: out of memory. */
+static const void *kept(struct packet *p, const void *bytes, size_t len)
+{
+    void *copy = len ? arena_alloc(&winscope_of(p)->arena, len) : NULL;
+    p->m->im->failed |= len && !copy;
+    return copy ? memcpy(copy, bytes, len) : NULL;
+}
+
+argset winscope_args(struct packet *p, enum winscope_message type, struct slice bytes, const struct arg_list *extra)
 {
     struct importer *im = p->m->im;
     struct payload k;
-    im->st->args.keep_places = true; /* `extra`, and the columns base64_proto_id */
-    memset(&k, 0, sizeof k);         /* padding too */
-    k = (struct payload){bytes.p, (uint32_t)bytes.len, p->gen->index, extra.plus_one, (uint32_t)type};
-    if (bytes.len && !importer_bytes_stable(im, bytes.p)) {
-        uint8_t *copy = arena_alloc_bytes(&winscope_of(p)->arena, bytes.len);
-        if (!copy) {
-            im->failed = true;
-            return ARGSET_NONE;
-        }
-        k.bytes = memcpy(copy, bytes.p, bytes.len);
-    }
+    memset(&k, 0, sizeof k); /* padding too */
+    k.bytes = !bytes.len || importer_bytes_stable(im, bytes.p) ? bytes.p : kept(p, bytes.p, bytes.len);
+    k.len = (uint32_t)bytes.len;
+    k.generation = p->gen->index;
+    k.type = (uint32_t)type;
+    k.n_extra = extra ? (uint32_t)extra->n : 0;
+    k.extra = k.n_extra ? kept(p, extra->p, extra->n * sizeof *extra->p) : NULL;
+    if (im->failed)
+        return ARGSET_NONE;
+    im->st->args.costly_bytes += bytes.len;
     return args_intern_bytes(&im->st->args, ARGS_KIND_WINSCOPE, 0, slice_of(&k, sizeof k), false, false, NULL);
+}
+
+void winscope_decode(struct packet *p, enum winscope_message type, struct slice bytes, struct arg_list *out)
+{
+    struct importer *im = p->m->im;
+    if (schema_load(track_event_schema(im), SCHEMA_WINSCOPE))
+        decode_message(im, (struct context){im, p->gen}, type, bytes, false, out);
 }

@@ -67,7 +67,7 @@ struct change { /* a row on its way */
     uint32_t snapshot;
     bool in_transaction;
     int64_t transaction_id, pid, uid;
-    argset extra; /* what else the transaction says */
+    struct arg_list extra; /* what else the transaction says */
 };
 
 /* The set of the names of changed properties: one number for each `what`, of layers or of displays. */
@@ -116,7 +116,7 @@ static void layer_changed(const struct change *k, struct slice bytes)
     row.layer_id = (uint32_t)winscope_number(bytes, LAYER_STATE_LAYER_ID, 0);
     row.flags_id = flags_of(k->p, (uint64_t)winscope_number(bytes, LAYER_STATE_WHAT, 0), layer_flags,
                             sizeof layer_flags / sizeof *layer_flags);
-    set_args(&row, winscope_args(k->p, WINSCOPE_LAYER_STATE, bytes, k->extra));
+    set_args(&row, winscope_args(k->p, WINSCOPE_LAYER_STATE, bytes, &k->extra));
     surfaceflinger_transaction_insert(k->p->m->st, &row);
 }
 
@@ -126,7 +126,7 @@ static void display_changed(const struct change *k, struct slice bytes, const ch
     row.display_id = (uint32_t)winscope_number(bytes, DISPLAY_STATE_ID, 0);
     row.flags_id = flags_of(k->p, (uint32_t)winscope_number(bytes, DISPLAY_STATE_WHAT, 0), display_flags,
                             sizeof display_flags / sizeof *display_flags);
-    set_args(&row, winscope_args(k->p, WINSCOPE_DISPLAY_STATE, bytes, k->extra));
+    set_args(&row, winscope_args(k->p, WINSCOPE_DISPLAY_STATE, bytes, &k->extra));
     surfaceflinger_transaction_insert(k->p->m->st, &row);
 }
 
@@ -139,7 +139,7 @@ static void transaction(struct change k, struct slice bytes)
     k.pid = (uint32_t)winscope_number(bytes, TRANSACTION_STATE_PID, 0);
     k.uid = (uint32_t)winscope_number(bytes, TRANSACTION_STATE_UID, 0);
     if (pb_find(bytes, TRANSACTION_STATE_APPLY_TOKEN, &f) || pb_find(bytes, TRANSACTION_STATE_TRANSACTION_BARRIERS, &f))
-        k.extra = winscope_args(k.p, WINSCOPE_TRANSACTION, bytes, ARGSET_NONE);
+        winscope_decode(k.p, WINSCOPE_TRANSACTION, bytes, &k.extra);
     struct pb_cursor c = pb_cursor(bytes);
     for (; pb_next(&c, &f); any |= f.id == TRANSACTION_STATE_LAYER_CHANGES)
         if (f.id == TRANSACTION_STATE_LAYER_CHANGES)
@@ -151,6 +151,7 @@ static void transaction(struct change k, struct slice bytes)
         struct surfaceflinger_transaction_row row = row_of(&k, "NOOP");
         surfaceflinger_transaction_insert(k.p->m->st, &row);
     }
+    arg_list_free(&k.extra);
 }
 
 /* Layers or displays that went, by number. */
@@ -167,8 +168,9 @@ static void removed(const struct change *k, struct slice bytes, uint32_t field, 
 void transactions_parse(struct packet *p)
 {
     struct storage *st = p->m->st;
-    argset set = winscope_args(p, WINSCOPE_TRANSACTIONS, p->field, ARGSET_NONE);
+    argset set = winscope_args(p, WINSCOPE_TRANSACTIONS, p->field, NULL);
     struct change k = {.p = p};
+    args_number_last(&st->args, set); /* as others do: behind what its parts hold */
     k.snapshot = surfaceflinger_transactions_insert(
         st, &(struct surfaceflinger_transactions_row){
                 .ts = p->ts,
@@ -186,7 +188,7 @@ void transactions_parse(struct packet *p)
         if (f.id == TRANSACTION_TRACE_ENTRY_ADDED_LAYERS) {
             struct surfaceflinger_transaction_row row = row_of(&k, "LAYER_ADDED");
             row.layer_id = (uint32_t)winscope_number(pb_bytes(&f), LAYER_CREATION_ARGS_LAYER_ID, 0);
-            set_args(&row, winscope_args(p, WINSCOPE_LAYER_CREATION, pb_bytes(&f), ARGSET_NONE));
+            set_args(&row, winscope_args(p, WINSCOPE_LAYER_CREATION, pb_bytes(&f), NULL));
             surfaceflinger_transaction_insert(st, &row);
         }
     removed(&k, p->field, TRANSACTION_TRACE_ENTRY_DESTROYED_LAYERS, "LAYER_DESTROYED", true);

@@ -128,7 +128,7 @@ void shell_transition_parse(struct packet *p)
     }
     if (c.bad)
         stats_add(&p->m->st->stats, p->m->id, STAT_winscope_shell_transitions_parse_errors, 1);
-    argset set = winscope_args(p, WINSCOPE_SHELL_TRANSITION, p->field, ARGSET_NONE);
+    argset set = winscope_args(p, WINSCOPE_SHELL_TRANSITION, p->field, NULL);
     merge_args(p, k, set);
     window_manager_shell_transition_protos_insert(
         p->m->st, &(struct window_manager_shell_transition_protos_row){.transition_id = id,
@@ -184,7 +184,7 @@ void transitions_finish(struct winscope_machine *w)
 
 void shell_handlers_parse(struct packet *p)
 {
-    argset set = winscope_args(p, WINSCOPE_SHELL_HANDLERS, p->field, ARGSET_NONE);
+    argset set = winscope_args(p, WINSCOPE_SHELL_HANDLERS, p->field, NULL);
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
     while (pb_next(&c, &f))

@@ -114,7 +114,7 @@ static void add_view(struct capture *k, struct slice bytes)
                                               .transform_id = k->transform,
                                               .border_width = NAN,
                                               .border_color = COL_NULL});
-    argset set = winscope_args(p, WINSCOPE_VIEW, bytes, ARGSET_NONE);
+    argset set = winscope_args(p, WINSCOPE_VIEW, bytes, NULL);
     viewcapture_view_insert(
         st, &(struct viewcapture_view_row){.snapshot_id = k->snapshot,
                                            .arg_set_id = set,
@@ -132,7 +132,7 @@ static void add_view(struct capture *k, struct slice bytes)
 
 void view_capture_parse(struct packet *p, struct slice bytes)
 {
-    argset set = winscope_args(p, WINSCOPE_VIEW_CAPTURE, bytes, ARGSET_NONE);
+    argset set = winscope_args(p, WINSCOPE_VIEW_CAPTURE, bytes, NULL);
     struct capture k = {.p = p, .transform = winscope_transform_row(winscope_of(p), &winscope_identity)};
     k.snapshot = viewcapture_insert(
         p->m->st, &(struct viewcapture_row){.ts = p->ts,

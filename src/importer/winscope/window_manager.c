@@ -214,7 +214,7 @@ static int64_t window_rect(struct tree *t, const struct container *k, bool visib
 
 static void write_container(struct tree *t, const struct container *k)
 {
-    argset set = winscope_args(t->p, kinds[k->kind].type, k->bytes, ARGSET_NONE);
+    argset set = winscope_args(t->p, kinds[k->kind].type, k->bytes, NULL);
     bool visible = is_visible(k);
     windowmanager_windowcontainer_insert(
         t->p->m->st,
@@ -235,7 +235,7 @@ void window_manager_parse(struct packet *p, struct slice bytes)
 {
     struct slice service = winscope_sub(bytes, WINDOW_MANAGER_TRACE_ENTRY_WINDOW_MANAGER_SERVICE),
                  root = winscope_sub(service, WINDOW_MANAGER_SERVICE_DUMP_PROTO_ROOT_WINDOW_CONTAINER);
-    argset set = winscope_args(p, WINSCOPE_WINDOW_MANAGER, bytes, ARGSET_NONE);
+    argset set = winscope_args(p, WINSCOPE_WINDOW_MANAGER, bytes, NULL);
     struct tree t = {.p = p, .transform = winscope_transform_row(winscope_of(p), &winscope_identity)};
     t.snapshot = windowmanager_insert(
         p->m->st, &(struct windowmanager_row){

@@ -56,9 +56,11 @@ struct winscope_machine { /* what is behind a pointer is NULL until needed */
 };
 
 /* --- message_args.c --- */
-/* The args of a message, decoded when a query asks; `extra`: args behind them. */
-argset winscope_args(struct packet *p, enum winscope_message type, struct slice bytes, argset extra);
-/* The number of a message, by which queries find all its fields: what base64_proto_id holds. */
+/* The args of a message, decoded when a query asks. `extra`: args that follow; NULL: none. */
+argset winscope_args(struct packet *p, enum winscope_message type, struct slice bytes, const struct arg_list *extra);
+/* The same, decoded now: appended to *out. */
+void winscope_decode(struct packet *p, enum winscope_message type, struct slice bytes, struct arg_list *out);
+/* The place of a message's args, by which queries find all its fields: what base64_proto_id holds. */
 static inline uint32_t winscope_proto_id(argset set)
 {
     return set.plus_one - 1;
