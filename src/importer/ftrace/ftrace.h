@@ -34,9 +34,10 @@ struct ftrace_now {
     int64_t ts;
     uint32_t cpu, utid, id;
     int32_t pid;
-    struct slice payload;
+    const uint8_t *payload;
+    uint32_t len; /* of the payload; a slice would be written in parts and read as one, which the processor waits for */
     uint32_t
-        call_args; /* sys_enter whose payload is the number and, from here to its end, the args; 0: look for them */
+        call_args; /* sys_enter: where behind the number the args begin, which go on to the end; 0: look for them */
 };
 void ftrace_event_now(struct machine_ctx *m, const struct ftrace_now *now);
 /* Do events of a kind (a field of FtraceEvent) happen at another time than theirs? Then they are to go through packets.

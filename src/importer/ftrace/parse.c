@@ -145,7 +145,7 @@ void ftrace_event_now(struct machine_ctx *m, const struct ftrace_now *now)
                              .cpu = now->cpu,
                              .pid = (uint32_t)now->pid,
                              .id = now->id,
-                             .payload = now->payload,
+                             .payload = slice_of(now->payload, now->len),
                              .gen = UINT32_MAX,
                              .line_thread = now->utid + 1,
                              .call_args = now->call_args};

@@ -82,15 +82,15 @@ static inline __attribute__((always_inline)) void push(struct perf_import *p, co
                                                        uint64_t time)
 {
     struct perf_window *w = &p->window;
-    struct sort_event e = {.a = (uintptr_t)record, .b = attr};
-    if (!file_clock_to_trace_time(&p->clock, (int64_t)time, -1, &e.ts))
+    int64_t ts; /* not e.ts, which would have the event written in parts and read as one: 4 ns of 200 */
+    if (!file_clock_to_trace_time(&p->clock, (int64_t)time, -1, &ts))
         return;
-    w->max = e.ts > w->max ? e.ts : w->max;
+    w->max = ts > w->max ? ts : w->max;
     if (w->events.n == WINDOW_EVENTS)
         hand_on(p, w->events.p[WINDOW_EVENTS / 2].ts);
     if (w->events.n == WINDOW_EVENTS) /* the later half came first */
         hand_on(p, INT64_MAX);
-    p->im->failed |= !vec_push(&w->events, e);
+    p->im->failed |= !vec_push(&w->events, ((struct sort_event){.ts = ts, .a = (uintptr_t)record, .b = attr}));
 }
 
 /* In the code for samples, and for all others. */

@@ -202,7 +202,8 @@ void perf_tracepoints_parse(struct perf_import *p, const struct perf_attr *a, co
                                                 .id = program->proto_id,
                                                 .pid = pid,
                                                 .call_args = call_args,
-                                                .payload = slice_of(t->made, (size_t)(end - t->made))});
+                                                .payload = t->made,
+                                                .len = (uint32_t)(end - t->made)});
 }
 
 void perf_tracepoints_end(struct perf_import *p)
