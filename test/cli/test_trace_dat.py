@@ -19,6 +19,10 @@ SHARED = os.path.join(os.environ["MERIDIAN_DATA"], "..", "..", "..", "shared", "
 LINE = re.compile(r"^ *(?:(?P<where>\S+): +)?(?P<comm>\S.*?)-(?P<tid>\d+) +\[(?P<cpu>\d+)\](?: \S*)? +(?:(?P<s>\d+)\.)?(?P<ns>\d+): (?P<name>\w+): *(?P<text>.*)$")
 SWITCH = re.compile(r"^(?P<prev_comm>.*):(?P<prev_pid>\d+) \[(?P<prev_prio>\d+)\] \S+ ==> (?P<next_comm>.*):(?P<next_pid>\d+) \[(?P<next_prio>\d+)\]$")
 PAIR = re.compile(r"\b(\w+)=(-?(?:0x[0-9a-f]+|\d+))(?=[ ,\]]|$)")
+TEXT = re.compile(r"\b((?:\w+_)?comm)=(.*?)(?= \w+=| \[|$)")
+PRINTED_AS = {("sched_process_fork", "pid"): "parent_pid", ("sched_process_fork", "comm"): "parent_comm", ("signal_generate", "res"): "result",
+              ("signal_generate", "grp"): "group"}
+WITHOUT_A_FIELD = {("signal_generate", "errno"), ("signal_deliver", "errno"), ("signal_deliver", "sa_handler")}  # in Perfetto's messages
 
 
 def query(sql, *files):
@@ -89,6 +93,8 @@ def with_options(whole, options):
 
 
 class TraceDat(unittest.TestCase):
+    unknown = set()  # what reports print that is no arg
+
     def check(self, name, comms=False):
         """One sample: every event, its fields where the report's text tells them, the losses. Returns the values checked.
         Comms: trace-cmd has one a thread, asked for at the end; those of a thread that was renamed may differ."""
@@ -129,8 +135,13 @@ class TraceDat(unittest.TestCase):
             want = {"id": ret.group(1), "ret": ret.group(2)}
         elif not switch:
             for key, value in PAIR.findall(e.text):  # addresses have numbers of their own, clone_flags are hex without a word
+                key = PRINTED_AS.get((e.name, key), key)
+                if key not in args:
+                    self.unknown.add((e.name, key))
                 if key in args and key not in ("clone_flags", "sa_flags") and not re.match("0x[f]{4}|0x[0-9a-f]{16}", value):
                     want[key] = str(int(value, 16 if value.startswith("0x") else 10))
+            for key, value in TEXT.findall(e.text):
+                self.assertIn(value, args[PRINTED_AS.get((e.name, key), key)], f"{key} of {e.name} at {e.ts}")
         for key, value in want.items():
             self.assertIn(value, [str(int(v) & (1 << 64) - 1) if re.match(r"-\d+$", v) and not value.startswith("-") else v for v in args[key]],
                           f"{key} of {e.name} at {e.ts}")
@@ -143,6 +154,7 @@ class TraceDat(unittest.TestCase):
                 with self.subTest(name):
                     checked += self.check(name, comms=True)
         self.assertGreater(checked, 5000)
+        self.assertLessEqual(self.unknown, WITHOUT_A_FIELD)
 
     def test_host_and_guests_are_one_timeline(self):
         names = ["guests-host", "guests-guest1", "guests-guest2"]
