@@ -8,13 +8,29 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 void out_init(struct text_out *o, int fd)
 {
     o->fd = fd;
     o->ticker = NULL;
     o->n = 0;
+    o->half = false;
+    o->terminal = isatty(fd) == 1;
     o->error = 0;
+}
+
+/* The controls beyond ASCII are U+0080 to U+009F: 0xc2 and a byte from 0x80 to 0x9f, of which the second is replaced;
+ * what is left is no UTF-8, and no control to a terminal. */
+static void blank_controls(struct text_out *o)
+{
+    for (size_t i = 0; i < o->n; i++) {
+        unsigned char c = (unsigned char)o->buf[i];
+        bool second = o->half && c >= 0x80 && c < 0xa0;
+        if (second || (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f)
+            o->buf[i] = '?';
+        o->half = c == 0xc2;
+    }
 }
 
 int out_flush(struct text_out *o, struct error *err)
@@ -22,6 +38,8 @@ int out_flush(struct text_out *o, struct error *err)
     struct error e = {0};
     if (o->n)
         ticker_stop(o->ticker);
+    if (o->terminal)
+        blank_controls(o);
     if (o->n && !o->error) {
         int rc = file_write_all(o->fd, o->buf, o->n, &e);
         if (rc < 0) {

@@ -1,9 +1,11 @@
-/* Buffered text to a file descriptor. */
+/* Buffered text to a file descriptor. On a terminal, control characters but line ends and tabs become question marks: a
+ * name in a trace could else set titles, move the cursor, or overwrite what is shown. */
 #ifndef MERIDIAN_SHELL_TEXT_OUT_H
 #define MERIDIAN_SHELL_TEXT_OUT_H
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +15,8 @@ struct text_out {
     int fd;
     struct ticker *ticker; /* ended by the first write; NULL: none */
     size_t n;
+    bool terminal; /* it is one: controls in names of a trace must not reach it */
+    bool half;     /* the last byte written began a character of two bytes that may be a control */
     int error;     /* of the first write that failed, as error_set() wants it; 0: none */
     char why[100]; /* what it said */
     char buf[1 << 16];

@@ -33,10 +33,10 @@ class Case(unittest.TestCase):
         self.assertIn(p.returncode, (0, 1) if code is None else (code,), f"{args}: {p.stderr.decode(errors='replace')}")
         return p
 
-    def on_terminal(self, *args, interrupt_at=None, **kw):
-        """(exit code, what the terminal got): standard error is a pseudo-terminal."""
+    def on_terminal(self, *args, interrupt_at=None, both=False, **kw):
+        """(exit code, what the terminal got): standard error is a pseudo-terminal, with `both` standard output, too."""
         main, side = pty.openpty()
-        p = subprocess.Popen([SHELL, *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        p = subprocess.Popen([SHELL, *map(str, args)], stdin=subprocess.DEVNULL, stdout=side if both else subprocess.DEVNULL,
                              stderr=side, env={**os.environ, "HOME": str(self.dir)}, **kw)
         os.close(side)
         got = b""

@@ -50,6 +50,25 @@ class Strange(Case):
                          self.file("log", "# ninja log v5\n" + lines))
         self.assertEqual(set(rows), expected)
 
+    def test_names_do_not_command_terminals(self):
+        """Titles, cursors, the screen: what is written into a file is as it was recorded, what a terminal gets is not."""
+        name = "\x1b]0;title\x07\x1b[2J\r\x7f\u009b31m\u0085\ttab\nline \u00e4\u00a0"
+        trace = self.json(EVENT % (5, json.dumps(name)[1:-1]))
+        sql = "select name from slice where ts = 5000"
+        for style in ("classic", "csv", "table", "box", "markdown", "line", "json", "jsonl"):
+            code, got = self.on_terminal("query", "--format", style, trace, sql, both=True)
+            self.assertEqual(code, 0)
+            self.assertIn("title", got)
+            self.assertEqual(re.findall("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", got), [], style)
+            self.assertEqual(got.replace("\r\n", "\n").count("\r"), 0, style)
+            if style in ("classic", "csv"):
+                self.assertIn("\u00e4\u00a0", got)
+                self.assertIn(name, self.query(sql, "--format", style, trace=trace))
+        # the halves of a control at the border of what is written at once
+        for fill in range(65500, 65540):
+            _, got = self.on_terminal("query", trace, f"select printf('%.*c', {fill}, 'x') || char(155) || '31m' as a", both=True)
+            self.assertEqual(re.findall("[\x1b\x80-\x9f]", got), [], fill)
+
     def test_json_that_is_odd(self):
         """Nothing of it is lost."""
         for name, sees in ((b"\xff\xc3(", "length(cast(name as blob)) = 3"), (rb"\ud800x\udc00", "unicode(name) = 65533"),
