@@ -17,18 +17,20 @@ enum { PAGE = 4096, POPULATE_BYTES = 512 * 1024 };
 /* The heap's pages below it are there, or are left to faults; UINTPTR_MAX: all of them. */
 static _Atomic uintptr_t populated = UINTPTR_MAX;
 
-static alloc_gate gate_fn;
-static void *gate_ctx;
+static _Atomic(alloc_gate) gate_fn; /* tests set it while threads allocate */
+static _Atomic(void *) gate_ctx;
 
 void alloc_set_gate(alloc_gate gate, void *ctx)
 {
-    gate_fn = gate;
-    gate_ctx = ctx;
+    atomic_store_explicit(&gate_fn, NULL, memory_order_relaxed);
+    atomic_store_explicit(&gate_ctx, ctx, memory_order_relaxed);
+    atomic_store_explicit(&gate_fn, gate, memory_order_release);
 }
 
 bool alloc_allowed(size_t size)
 {
-    return __builtin_expect(!gate_fn, 1) || gate_fn(gate_ctx, size);
+    alloc_gate gate = atomic_load_explicit(&gate_fn, memory_order_acquire);
+    return __builtin_expect(!gate, 1) || gate(atomic_load_explicit(&gate_ctx, memory_order_relaxed), size);
 }
 
 /* Of threads that come to the same end one makes its pages; the others do not wait for it. */

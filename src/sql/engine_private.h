@@ -67,7 +67,12 @@ struct engine {
     int error_offset;
     bool files_allowed; /* engine_allow_files() */
     char refused[160];  /* why the authorizer refused the statement last */
-    enum { COMPILE_NOT_REFUSED, COMPILE_STOPPED, COMPILE_TOO_LARGE } compile_refused; /* since the statement began */
+    enum {
+        COMPILE_NOT_REFUSED,
+        COMPILE_STOPPED,
+        COMPILE_TOO_LARGE,
+        COMPILE_TOO_LONG
+    } compile_refused;  /* since the statement began */
     int operator_depth; /* operators that run statements, within each other */
     bool operators_too_deep;
     char *error_text;

@@ -87,6 +87,9 @@ START_TEST(statements_have_limits)
         {"SELECT concat(1", ",1", ")", "too many arguments", 1000},
         {"SELECT 'a' LIKE '", "%_", "'", "too complex", 50000},
         {"SELECT 1 IN (1", ",(SELECT 1)", ")", "", 20000},
+        {"SELECT 1 IN (1", ",2", ")", "", 300000},
+        {"SELECT 1 IN (1", ",2", ")", "too long", 1700000},
+        {"CREATE PERFETTO MACRO m(a Expr", ",a Expr", ") RETURNS Expr AS 1", "more than 2000 arguments", 100000},
     };
     const size_t n = sizeof wide / sizeof *wide;
     for (size_t i = 0; i < n; i++) {

@@ -203,6 +203,8 @@ int exec_view(struct exec *x, const struct parsed *p)
 
 /* ---- macros ---- */
 
+enum { MACRO_MAX_PARAMS = 2000 }; /* as many as a table has columns; each name is compared with those before */
+
 int exec_macro(struct exec *x, const struct parsed *p)
 {
     const struct sql_token *body = p->body;
@@ -214,8 +216,10 @@ int exec_macro(struct exec *x, const struct parsed *p)
         mem_free(params);
         return error_set(x->err, -MRD_ENOMEM, "out of memory");
     }
-    int rc = 0;
-    for (size_t i = 0; i < p->args.n; i++) {
+    int rc = p->args.n > MACRO_MAX_PARAMS
+                 ? exec_fail(x, p->name, "Macro \"%s\" has more than %d arguments", name, MACRO_MAX_PARAMS)
+                 : 0;
+    for (size_t i = 0; i < p->args.n && rc == 0; i++) {
         const struct sql_token *t = p->args.p[i].name;
         params[i] = slice_of(t->text, t->len);
         for (size_t k = 0; k < i && rc == 0; k++)

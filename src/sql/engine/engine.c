@@ -24,7 +24,7 @@ static int refused_code(struct engine *e, int code)
 {
     if (code != -MRD_ENOMEM || e->compile_refused == COMPILE_NOT_REFUSED)
         return code;
-    if (e->compile_refused == COMPILE_TOO_LARGE)
+    if (e->compile_refused == COMPILE_TOO_LARGE || e->compile_refused == COMPILE_TOO_LONG)
         return -MRD_ELIMIT;
     engine_interrupt_clear(e);
     return -MRD_ECANCELLED;
@@ -35,13 +35,16 @@ int engine_sqlite_error(struct engine *e, int sqlite_rc, struct error *err)
     static const char too_large[] =
         "the statement becomes too large: SQLite writes a view or a part of WITH out for each use of it, and those of "
         "this one take more than 256 MiB. CREATE PERFETTO TABLE keeps the rows of a part instead";
+    static const char too_long[] =
+        "the statement becomes too long: SQLite makes more than five million steps of it. Put a long list of values "
+        "into a table, some thousand at a time, and ask with IN (SELECT ...)";
     int code = (sqlite_rc & 0xff) == SQLITE_NOMEM       ? -MRD_ENOMEM
                : (sqlite_rc & 0xff) == SQLITE_INTERRUPT ? -MRD_ECANCELLED
                                                         : -MRD_ESQL;
     code = refused_code(e, code);
-    const char *text = code == -MRD_ENOMEM                                ? "out of memory"
-                       : code == -MRD_ECANCELLED                          ? "interrupted"
-                       : code == -MRD_ELIMIT                              ? too_large
+    const char *text = code == -MRD_ENOMEM       ? "out of memory"
+                       : code == -MRD_ECANCELLED ? "interrupted"
+                       : code == -MRD_ELIMIT     ? (e->compile_refused == COMPILE_TOO_LONG ? too_long : too_large)
                        : (sqlite_rc & 0xff) == SQLITE_AUTH && *e->refused ? e->refused
                                                                           : sqlite3_errmsg(e->db);
     engine_set_error_text(e, text);
@@ -239,12 +242,16 @@ int engine_compile(struct engine *e, const char *text, int len, unsigned flags, 
 {
     struct engine_compiled outer = e->compiled; /* a table that is connected may prepare statements of its own */
     struct compile_heap heap;
-    e->compiled = (struct engine_compiled){.text = slice_of(text, len < 0 ? strlen(text) : (size_t)len)};
+    size_t size = len < 0 ? strlen(text) : (size_t)len;
+    e->compiled = (struct engine_compiled){.text = slice_of(text, size)};
     compile_heap_begin(&heap, engine_stop(e));
     int rc = sqlite3_prepare_v3(e->db, text, len, flags, stmt, tail);
     compile_heap_end(&heap);
     e->compiled = outer;
-    if ((rc & 0xff) == SQLITE_NOMEM && (heap.stopped || heap.full)) {
+    /* SQLite calls its own limit of steps that, too. A shorter text does not get there, and then it is our memory. */
+    if ((rc & 0xff) == SQLITE_NOMEM && !heap.failed && size > 1 << 20) {
+        e->compile_refused = COMPILE_TOO_LONG;
+    } else if ((rc & 0xff) == SQLITE_NOMEM && (heap.stopped || heap.full)) {
         e->compile_refused = heap.stopped ? COMPILE_STOPPED : COMPILE_TOO_LARGE;
         rc = heap.stopped ? SQLITE_INTERRUPT : rc;
     }

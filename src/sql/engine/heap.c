@@ -47,7 +47,7 @@ static bool may_compile(struct compile_heap *c, int bytes)
     return !c->stopped && !c->full;
 }
 
-static bool take(int bytes)
+static bool may_take(int bytes)
 {
     if (__builtin_expect(compiling != NULL, 0) && !may_compile(compiling, bytes))
         return false;
@@ -59,14 +59,22 @@ static bool take(int bytes)
     return false;
 }
 
+/* Passes on that there was no memory. */
+static void *none(void)
+{
+    for (struct compile_heap *c = compiling; c; c = c->outer)
+        c->failed = true;
+    return NULL;
+}
+
 static void *heap_malloc(int bytes)
 {
     int size = inner.xRoundup(bytes);
-    if (!take(size))
-        return NULL;
+    if (!may_take(size))
+        return none();
     void *p = inner.xMalloc(bytes);
     note((p ? inner.xSize(p) : 0) - size);
-    return p;
+    return p ? p : none();
 }
 
 static void heap_free(void *p)
@@ -79,12 +87,12 @@ static void heap_free(void *p)
 static void *heap_realloc(void *p, int bytes)
 {
     int before = p ? inner.xSize(p) : 0, grow = inner.xRoundup(bytes) - before;
-    if (grow > 0 && !take(grow))
-        return NULL;
+    if (grow > 0 && !may_take(grow))
+        return none();
     void *q = inner.xRealloc(p, bytes);
     int taken = grow > 0 ? grow : 0, real = q ? inner.xSize(q) - before : 0;
     note(real - taken);
-    return q;
+    return q ? q : none();
 }
 
 void sql_heap_limit(int64_t bytes)

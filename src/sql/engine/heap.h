@@ -22,6 +22,7 @@ struct compile_heap {
     stop_flag *stop;
     int64_t held;
     bool stopped, full; /* why memory was refused */
+    bool failed;        /* it was, for whatever reason */
 };
 
 /* From here to the end, on this thread. */
