@@ -257,6 +257,8 @@ class BinaryFormats(Case):
         for id_size in (4, 8):
             f = self.file(f"a{id_size}.hprof", heap(id_size))
             self.assertEqual(self.rows("select ts, pid from heap_graph join process using (upid)", f), [("1234567", "0")])
+            self.assertEqual(self.rows("select upid, pid, utid, tid, is_main_thread from process join thread using (upid) join "
+                                       "heap_graph using (upid)", f), [("1", "0", "1", "0", "1")])
             self.assertEqual(
                 self.rows("select c.name, s.name from heap_graph_class c left join heap_graph_class s on s.id = "
                           "c.superclass_id where c.name like 'java.util%' order by 1", f),

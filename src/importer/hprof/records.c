@@ -410,7 +410,8 @@ static int write_file(void *self, struct slice file, struct error *err)
     h->graph.truncated = !whole;
     h->graph.ts = h->ts;
     h->graph.heap_size = COL_NULL;
-    h->graph.upid = process_tracker_process(h->m->processes, 0);
+    /* A dump does not say whose it is: the process has pid 0, as the idle one, which it is not. */
+    h->graph.upid = process_tracker_thread_process(h->m->processes, process_tracker_zero_thread(h->m->processes, 0));
     hprof_make_objects(h);
     if (!h->im->failed)
         heap_graph_of_file(h->m->profiling, &h->graph);
