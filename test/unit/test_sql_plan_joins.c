@@ -119,6 +119,34 @@ START_TEST(first_rows_of_arms)
 }
 END_TEST
 
+/* SQLite leaves out the order of a query that is joined, or ordered once more. */
+START_TEST(orders_that_are_left_out)
+{
+    static const char *const statements[] = {
+        "WITH w AS (SELECT DISTINCT name, track_id FROM v_slice ORDER BY 1 DESC, 2) SELECT w.*, t.tid FROM w JOIN "
+        "v_thread t ON t.id = w.track_id",
+        "WITH w AS (SELECT id, name, row_number() OVER (PARTITION BY track_id ORDER BY ts, id) AS rn FROM v_slice "
+        "ORDER BY rn, id) SELECT w.*, t.tid FROM w JOIN v_thread t ON t.id = w.rn",
+        "SELECT * FROM (SELECT DISTINCT depth / 3 AS a, track_id AS b FROM v_slice ORDER BY 1 DESC, 2) ORDER BY b",
+        "SELECT * FROM (SELECT * FROM (SELECT DISTINCT depth / 3 AS a, track_id AS b FROM v_slice ORDER BY 1 DESC, 2)) "
+        "ORDER BY b",
+        "WITH w AS (SELECT track_id, max(dur) AS m FROM v_slice GROUP BY 1 ORDER BY 2 DESC) SELECT w.*, t.name FROM w "
+        "JOIN v_thread t ON t.id = w.track_id",
+        "WITH w AS (SELECT track_id, count(*) AS m FROM v_slice GROUP BY 1 ORDER BY 2 DESC) SELECT w.*, t.name FROM w "
+        "JOIN v_thread t ON t.id = w.track_id",
+        "WITH w AS (SELECT track_id, sum(dur / 100) AS m FROM v_slice GROUP BY 1 ORDER BY 2 DESC, 1) SELECT w.*, "
+        "t.name FROM w, v_thread t WHERE t.id = w.track_id ORDER BY t.name",
+        "WITH w AS (SELECT depth, min(ts) AS m FROM v_slice GROUP BY 1 ORDER BY 1 DESC) SELECT w.*, 'a' AS y FROM w, "
+        "(SELECT id AS other FROM v_thread LIMIT 3)",
+        "WITH w AS (SELECT DISTINCT depth FROM v_slice ORDER BY 1) SELECT *, 'a' AS y FROM w, (SELECT id AS other FROM "
+        "v_thread LIMIT 3)",
+        "WITH w AS (SELECT id, ts, lag(dur) OVER (ORDER BY ts, id) AS p FROM v_slice ORDER BY p DESC, id) SELECT "
+        "group_concat(w.p), count(*) FROM w JOIN v_thread t ON t.id = w.id % 9",
+    };
+    compare(statements, sizeof statements / sizeof *statements);
+}
+END_TEST
+
 Suite *sql_plan_joins_suite(void);
 Suite *sql_plan_joins_suite(void)
 {
@@ -129,6 +157,7 @@ Suite *sql_plan_joins_suite(void)
     tcase_add_test(tc, row_values);
     tcase_add_test(tc, texts_of_values_and_times);
     tcase_add_test(tc, first_rows_of_arms);
+    tcase_add_test(tc, orders_that_are_left_out);
     suite_add_tcase(suite, tc);
     return suite;
 }

@@ -378,6 +378,24 @@ static bool add_round(struct reader *r, struct sql_name alias)
     return e != NULL;
 }
 
+/* Does the core, or one that it may be taken apart into, join the query with others, or order its rows? */
+static bool has_more_around(const struct reader *r)
+{
+    for (; r; r = r->loop_flat ? r->loop_up : NULL)
+        if (r->core && (r->core->from->next || r->core->query->order))
+            return true;
+    return false;
+}
+
+/* SQLite leaves the ORDER BY of a query out whose rows are joined or ordered once more. Where it does not say that it
+ * sorts them, nobody knows whether it has done so. */
+static bool may_lose_order(const struct reader *r, const struct reader *inner, const struct sql_query *q)
+{
+    if (!q->order || q->limit || !has_more_around(r))
+        return false;
+    return !loops_say(r->loops, loops_parent(inner), "USE TEMP B-TREE FOR ORDER BY");
+}
+
 static bool add_query(struct reader *r, const struct sql_query *q, const struct sql_tree *tree,
                       const struct cte_scope *ctes, struct sql_name alias, bool left)
 {
@@ -393,6 +411,7 @@ static bool add_query(struct reader *r, const struct sql_query *q, const struct 
     inner.loop_arm = 0;
     bool plain = q->selects->next && plan_last_kind(q) == COMPOUND_UNION_ALL && !q->order && !q->limit;
     struct query_plan *sub = plain ? plan_build_arms(&inner, q, tree, ctes) : plan_build(&inner, q, tree, ctes);
+    r->plan->order_unknown |= sub && may_lose_order(r, &inner, q);
     return read_from_plan(r, sub, alias, left);
 }
 

@@ -114,8 +114,9 @@ static bool keeps_order(const struct subtrees *t, const struct sql_select *outer
                         const struct query_plan *p)
 {
     const struct sql_query *around = outer->query;
-    if (around->order && p->n_orders && p->limit < 0)
-        return false;   /* SQLite may leave out the order within */
+    /* SQLite may leave out the order within; what stands within another query may become part of that */
+    if ((around->order || around != t->tree->query) && p->n_orders && p->limit < 0)
+        return false;
     if (is_apart(q, p)) /* a condition may be handed down into it, where it could turn its loops around */
         return !outer->where || (p->grouped && !p->n_windows) || (p->n_sources == 1 && !p->sources[0].sub);
     return !outer->where && !outer->group && !outer->distinct && !around->order && !around->limit &&
