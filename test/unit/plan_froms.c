@@ -173,6 +173,16 @@ const struct plan_from plan_froms[] = {
      {"s.ts", "c.ts", "s.dur", "s.depth", "c.id", "s.id"},
      {"c.value"},
      {"s.name"}},
+    {"(SELECT id AS i, depth AS k, name AS w, dur AS d FROM v_slice ORDER BY dur DESC, ts) q JOIN v_thread t ON t.id = "
+     "q.k",
+     {"q.i", "k", "d", "t.tid"},
+     {0},
+     {"w", "t.name"}},
+    {"(SELECT DISTINCT name AS w, track_id AS k FROM v_slice ORDER BY 1 DESC, 2) q JOIN v_thread t ON t.id = q.k",
+     {"k", "t.tid", "t.upid"},
+     {0},
+     {"q.w", "t.name"}},
+    {"(SELECT ts AS a, name AS b, depth AS c FROM v_slice ORDER BY name, id) q", {"a", "q.c"}, {0}, {"b"}},
     {"below(3) b JOIN v_thread t ON t.id = b.d", {"b.ts", "b.dur", "d", "t.tid"}, {0}, {"b.name", "t.name"}},
 };
 const uint32_t plan_n_froms = sizeof plan_froms / sizeof *plan_froms;

@@ -143,7 +143,30 @@ START_TEST(orders_that_are_left_out)
         "WITH w AS (SELECT id, ts, lag(dur) OVER (ORDER BY ts, id) AS p FROM v_slice ORDER BY p DESC, id) SELECT "
         "group_concat(w.p), count(*) FROM w JOIN v_thread t ON t.id = w.id % 9",
     };
+    static const char *const taken_apart[] = {
+        "WITH w AS (SELECT id, name, dur FROM v_slice WHERE depth < 9 ORDER BY dur DESC) SELECT w.*, t.name FROM w "
+        "JOIN "
+        "v_thread t ON t.id = w.id % 50 ORDER BY t.name, w.dur",
+        "SELECT t.name, w.dur FROM (SELECT ts, dur, track_id FROM v_slice ORDER BY ts, id) w JOIN v_thread t ON t.id = "
+        "w.track_id ORDER BY w.dur, t.name",
+        "SELECT depth, dur, name FROM (SELECT * FROM (SELECT depth, dur, name FROM v_slice ORDER BY name)) ORDER BY "
+        "depth, dur",
+    };
+    static const char *const not_taken_apart[] = {
+        "SELECT * FROM (SELECT depth, dur, name FROM v_slice ORDER BY name, id)",
+        "SELECT t.name, group_concat(w.dur) FROM (SELECT dur, track_id FROM v_slice ORDER BY dur DESC, id) w JOIN "
+        "v_thread t ON t.id = w.track_id GROUP BY t.name",
+        "SELECT t.name, sum(w.dur / 2), max(w.dur), w.id FROM (SELECT id, dur, track_id FROM v_slice ORDER BY dur, id) "
+        "w JOIN v_thread t ON t.id = w.track_id GROUP BY t.name",
+        "SELECT a.id, b.id FROM (SELECT id, dur FROM v_slice WHERE id < 40 ORDER BY dur DESC, id) a, (SELECT id, dur "
+        "FROM v_slice WHERE id < 40 ORDER BY dur, id) b WHERE a.dur = b.dur",
+        "SELECT name, row_number() OVER (ORDER BY depth) AS n FROM (SELECT depth, name FROM v_slice ORDER BY name, id) "
+        "ORDER BY n",
+        "SELECT DISTINCT depth, name FROM (SELECT depth, name FROM v_slice ORDER BY name, id) ORDER BY depth",
+    };
+    all_planned(taken_apart, sizeof taken_apart / sizeof *taken_apart);
     compare(statements, sizeof statements / sizeof *statements);
+    compare(not_taken_apart, sizeof not_taken_apart / sizeof *not_taken_apart);
 }
 END_TEST
 

@@ -162,6 +162,20 @@ int loops_child(struct loops *l, int parent, struct sql_name name)
     return found;
 }
 
+bool loops_have_none(struct loops *l, struct sql_name name)
+{
+    if (!l)
+        return false;
+    load(l);
+    for (int i = 0; i < l->n; i++) {
+        struct sql_name is;
+        if ((name_behind(l->lines[i].text, "CO-ROUTINE ", &is) || name_behind(l->lines[i].text, "MATERIALIZE ", &is)) &&
+            (name.len ? sql_name_equal(is, name) : is_unnamed(is)))
+            return false;
+    }
+    return l->n > 0 && l->n < MAX_LINES;
+}
+
 static bool has_name(const struct plan_source *s, struct sql_name name)
 {
     for (uint32_t k = 0; k < s->n_printed; k++)

@@ -209,14 +209,32 @@ static bool has_call(struct reader *r, const struct sql_expr *x)
     return false;
 }
 
-static bool hands_rows_on(struct reader *r, const struct sql_query *q, bool left)
+/* Does the core, or one that it may be taken apart into, join the query with others, or order its rows? */
+static bool has_more_around(const struct reader *r)
+{
+    for (; r; r = r->loop_flat ? r->loop_up : NULL)
+        if (r->core && (r->core->from->next || r->core->query->order))
+            return true;
+    return false;
+}
+
+/* Has SQLite left out the order of a query whose rows are joined or ordered once more, and taken it apart? Then no step
+ * of its own stands for it, and nothing sorts in its place. */
+static bool has_lost_order(struct reader *r, const struct sql_query *q, const struct sql_name names[2])
+{
+    int parent = q->limit || !has_more_around(r) ? -1 : loops_parent(r);
+    return parent >= 0 && loops_have_none(r->loops, names[0]) && loops_have_none(r->loops, names[1]) &&
+           (r->core->query->order || !loops_say(r->loops, parent, "USE TEMP B-TREE FOR ORDER BY"));
+}
+
+static bool hands_rows_on(struct reader *r, const struct sql_query *q, const struct sql_name names[2], bool left)
 {
     const struct sql_select *s = q->selects;
     for (const struct sql_from *f = s->from; f; f = f->next)
         if (f->join & JOIN_RIGHT)
             return false;
-    if (q->order || q->limit || q->recursive || s->next || s->rows || s->distinct || s->group || s->having ||
-        s->windows || !s->from)
+    if ((q->order && !has_lost_order(r, q, names)) || q->limit || q->recursive || s->next || s->rows || s->distinct ||
+        s->group || s->having || s->windows || !s->from)
         return false;
     if (left && (s->where || s->from->next))
         return false;
@@ -378,15 +396,6 @@ static bool add_round(struct reader *r, struct sql_name alias)
     return e != NULL;
 }
 
-/* Does the core, or one that it may be taken apart into, join the query with others, or order its rows? */
-static bool has_more_around(const struct reader *r)
-{
-    for (; r; r = r->loop_flat ? r->loop_up : NULL)
-        if (r->core && (r->core->from->next || r->core->query->order))
-            return true;
-    return false;
-}
-
 /* SQLite leaves the ORDER BY of a query out whose rows are joined or ordered once more. Where it does not say that it
  * sorts them, nobody knows whether it has done so. */
 static bool may_lose_order(const struct reader *r, const struct reader *inner, const struct sql_query *q)
@@ -397,11 +406,11 @@ static bool may_lose_order(const struct reader *r, const struct reader *inner, c
 }
 
 static bool add_query(struct reader *r, const struct sql_query *q, const struct sql_tree *tree,
-                      const struct cte_scope *ctes, struct sql_name alias, bool left)
+                      const struct cte_scope *ctes, struct sql_name alias, struct sql_name name, bool left)
 {
     if (r->depth >= PLAN_MAX_DEPTH || r->plan->n_sources == PLAN_MAX_SOURCES)
         return false;
-    if (hands_rows_on(r, q, left))
+    if (hands_rows_on(r, q, (struct sql_name[]){alias, name}, left))
         return take_apart(r, q, tree, ctes, alias, left);
     struct reader inner = *r;
     inner.loop_up = r;
@@ -474,14 +483,14 @@ static bool add_name(struct reader *r, const struct sql_from *f, bool left)
     if (cte && recursion_is(where->tree, cte, where))
         return recursion_read(r, cte, where, alias, left);
     if (cte)
-        return add_query(r, cte->query, where->tree, where, alias, left) &&
+        return add_query(r, cte->query, where->tree, where, alias, f->name, left) &&
                rename_columns(&r->scope->entries[r->scope->n_entries - 1], cte->columns);
     const char *view;
     if (!schema_view(r->planner->e, r->planner->arena, f->name, &view))
         return false;
     const struct sql_tree *tree = parse(r, view, true);
     if (tree)
-        return !tree->n_parameters && add_query(r, tree->query, tree, NULL, alias, left);
+        return !tree->n_parameters && add_query(r, tree->query, tree, NULL, alias, f->name, left);
     char name[64];
     if (f->name.len && f->name.len < sizeof name) {
         memcpy(name, f->name.p, f->name.len);
@@ -612,7 +621,7 @@ bool read_from(struct reader *r, const struct sql_from *from)
         else if (ok && f->form == SOURCE_FUNCTION)
             ok = read_sql_table(r, f, f->alias.len ? f->alias : f->name, left) || add_pointer(r, f, left);
         else if (ok && f->form == SOURCE_QUERY)
-            ok = add_query(r, f->query, r->tree, r->ctes, f->alias, left);
+            ok = add_query(r, f->query, r->tree, r->ctes, f->alias, f->alias, left);
         else
             ok = false;
         if (ok && right)

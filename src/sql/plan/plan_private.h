@@ -321,7 +321,7 @@ struct scope_column {
     struct plan_expr *expr;
     struct plan_expr *merged; /* of USING of a right join: what the bare name and `*` mean; NULL: `expr` */
     bool hidden;              /* `*` does not stand for it */
-    bool joined; /* of USING, on the right: `*` and bare names do not mean it */
+    bool joined;              /* of USING, on the right: `*` and bare names do not mean it */
 };
 
 /* What its name means: `bare`, without that of a table. */
@@ -573,6 +573,9 @@ int loops_parent(const struct reader *r);
 int loops_child(struct loops *l, int parent, struct sql_name name);
 /* Fills p->loops; false when SQLite's order cannot be told. */
 bool loops_order(struct loops *l, int parent, struct query_plan *p);
+/* Does SQLite compute no query of that name (len 0: without one) by itself, in any step? False where that is not known.
+ */
+bool loops_have_none(struct loops *l, struct sql_name name);
 /* Does SQLite say so of the query in that step? */
 bool loops_say(struct loops *l, int parent, const char *text);
 /* The columns by whose words the rows of the outermost loop come, before those are looked through for the first of each
