@@ -183,6 +183,14 @@ const struct plan_from plan_froms[] = {
      {0},
      {"q.w", "t.name"}},
     {"(SELECT ts AS a, name AS b, depth AS c FROM v_slice ORDER BY name, id) q", {"a", "q.c"}, {0}, {"b"}},
+    {"v_slice s JOIN ancestor_slice(s.id) a ON a.dur > 2",
+     {"s.ts", "a.ts", "a.id", "s.dur", "a.depth"},
+     {0},
+     {"s.name", "a.name"}},
+    {"v_thread t JOIN v_slice s ON s.id = t.tid JOIN descendant_slice(s.id) d",
+     {"t.tid", "d.ts", "d.id", "s.dur", "d.parent_id"},
+     {0},
+     {"d.name", "t.name"}},
     {"below(3) b JOIN v_thread t ON t.id = b.d", {"b.ts", "b.dur", "d", "t.tid"}, {0}, {"b.name", "t.name"}},
 };
 const uint32_t plan_n_froms = sizeof plan_froms / sizeof *plan_froms;

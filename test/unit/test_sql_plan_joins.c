@@ -119,6 +119,35 @@ START_TEST(first_rows_of_arms)
 }
 END_TEST
 
+START_TEST(kin_of_slices)
+{
+    static const char *const statements[] = {
+        "SELECT a.name, count(*), sum(s.dur / 2) FROM v_slice s, ancestor_slice(s.id) a WHERE s.depth >= 1 GROUP BY "
+        "a.name",
+        "SELECT s.name, count(*), max(a.ts), min(a.thread_ts) FROM v_slice s JOIN ancestor_slice(s.parent_id) a ON "
+        "a.depth = s.depth - 1 WHERE a.name IS NOT NULL GROUP BY 1",
+        "SELECT s.id, a.id, a.name, a.arg_set_id FROM v_slice s JOIN ancestor_slice(s.id) a WHERE a.dur > 3 ORDER BY "
+        "s.id, a.id",
+        "SELECT count(*), count(d.parent_id), sum(d.depth) FROM v_slice s JOIN descendant_slice(s.id) d WHERE s.id % "
+        "20 = 0",
+        "SELECT t.name, count(*) FROM v_slice s JOIN ancestor_slice(s.id) AS a JOIN v_thread t ON t.id = a.depth GROUP "
+        "BY t.name",
+        "SELECT count(*) FROM v_slice s JOIN ancestor_slice(s.id) a JOIN ancestor_slice(a.id) b",
+    };
+    static const char *const others[] = {
+        "SELECT s.id, a.id FROM v_slice s JOIN ancestor_slice(s.id) a",
+        "SELECT count(*) FROM v_slice s JOIN ancestor_slice(s.id + 5) a",
+        "SELECT count(*) FROM v_slice s LEFT JOIN ancestor_slice(s.id) a",
+        "SELECT count(*) FROM v_slice s JOIN ancestor_slice(17) a",
+        "SELECT count(*) FROM v_slice s JOIN ancestor_slice(s.name) a",
+        "SELECT count(*) FROM v_thread t JOIN v_slice s ON s.id = t.id RIGHT JOIN descendant_slice(s.id) d ON d.id = "
+        "t.id",
+    };
+    all_planned(statements, sizeof statements / sizeof *statements);
+    compare(others, sizeof others / sizeof *others);
+}
+END_TEST
+
 /* SQLite leaves out the order of a query that is joined, or ordered once more. */
 START_TEST(orders_that_are_left_out)
 {
@@ -180,6 +209,7 @@ Suite *sql_plan_joins_suite(void)
     tcase_add_test(tc, row_values);
     tcase_add_test(tc, texts_of_values_and_times);
     tcase_add_test(tc, first_rows_of_arms);
+    tcase_add_test(tc, kin_of_slices);
     tcase_add_test(tc, orders_that_are_left_out);
     suite_add_tcase(suite, tc);
     return suite;

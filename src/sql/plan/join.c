@@ -1,5 +1,6 @@
 /* The rows of the sources: one is scanned, each further one is joined by its row number or by its keys.
  * Batches of row numbers go from step to step; values are fetched when an expression asks for them. */
+#include "sql/operators/table_functions.h"
 #include "sql/plan/join_private.h"
 #include "sql/vtab/vtab.h"
 
@@ -18,6 +19,7 @@ struct step_state {
     bool tests_found; /* by row: the tests are tried on the rows that are found, since those are few */
     bool walks;       /* by ranges: there is no index yet, rows between the bounds are looked at one by one */
     uint64_t walked, may_walk;
+    struct row_list kin;  /* of one slice */
     uint8_t *matched;     /* of a right join, by row of the source: it has a partner */
     struct vtab *indexed; /* the rows of a key come from its index of the column; NULL: another way */
 };
@@ -484,6 +486,23 @@ static void join_by_ranges(struct join *j, uint32_t at, const struct batch *b)
     }
 }
 
+static void join_by_tree(struct join *j, uint32_t at, const struct batch *b)
+{
+    const struct plan_step *s = &j->r->plan->steps[at];
+    const struct plan_source *source = &j->r->plan->sources[s->source];
+    struct row_list *rows = &j->steps[at].kin;
+    int64_t *slices = j->steps[at].keys; /* what follows evaluates, too */
+    memcpy(slices, eval(j->r, source->kin_of, b), b->n * sizeof *slices);
+    for (uint32_t i = 0; i < b->n && !j->r->rc && !j->enough; i++) {
+        if (!kin_find(j->r, source, slices[i], rows))
+            return;
+        if (s->n_tests)
+            put_untested(j, at, b, i, rows->p, (uint32_t)rows->n);
+        else
+            put_rows(j, at, b, i, rows->p, 0, (uint32_t)rows->n);
+    }
+}
+
 static void run_step(struct join *j, uint32_t at, const struct batch *b)
 {
     const struct query_plan *p = j->r->plan;
@@ -491,7 +510,9 @@ static void run_step(struct join *j, uint32_t at, const struct batch *b)
         j->enough = !j->sink->push(j->sink, b);
         return;
     }
-    if (p->steps[at].by_row)
+    if (p->sources[p->steps[at].source].kin)
+        join_by_tree(j, at, b);
+    else if (p->steps[at].by_row)
         join_by_row(j, at, b);
     else if (p->steps[at].n_ranges)
         join_by_ranges(j, at, b);
@@ -517,6 +538,8 @@ static bool needs_nothing(struct join *j, uint32_t at)
     const char *name = p->sources[s->source].table.name;
     const struct engine_known_table *known = name ? engine_find_known(j->r->e, name) : NULL;
     const uint32_t ask = j->r->tables[p->steps[0].source]->n_rows;
+    if (p->sources[s->source].kin)
+        return true;
     if (s->by_row) {
         st->tests_found = s->n_tests && (j->r->keeps || ask < t->n_rows / FEW_ASK);
     } else if (s->n_ranges && !s->by_sorted) {
@@ -610,7 +633,7 @@ static bool open_steps(struct join *j)
                 run_alloc_rows(j->r, &st->out[source], BATCH + 8) && run_alloc_rows(j->r, &st->filtered[source], BATCH);
         }
         ok = ok && run_alloc_rows(j->r, &st->keep, BATCH) && run_alloc_rows(j->r, &st->found, BATCH);
-        if (ok && (st->tests_found || st->walks || st->indexed))
+        if (ok && (st->tests_found || st->walks || st->indexed || p->sources[p->steps[at].source].kin))
             ok = run_alloc_rows(j->r, &st->list, BATCH + 8);
         if (ok && !(st->keys = mem_alloc((p->steps[at].n_keys + p->steps[at].n_ranges + 1) * (size_t)BATCH *
                                          sizeof *st->keys))) {
@@ -631,6 +654,7 @@ static void close_steps(struct join *j)
         mem_free(j->steps[at].list);
         mem_free(j->steps[at].keys);
         mem_free(j->steps[at].matched);
+        vec_free(&j->steps[at].kin);
         for (uint32_t k = 0; k < PLAN_ALL_SOURCES; k++) {
             mem_free(j->steps[at].out[k]);
             mem_free(j->steps[at].filtered[k]);

@@ -109,6 +109,7 @@ bool plan_uses(const struct query_plan *p, uint8_t source, int16_t column)
     for (uint32_t i = 0; i < p->n_aggregates; i++)
         used |= reads(p->aggregates[i].arg, source, column) || reads(p->aggregates[i].filter, source, column);
     for (uint32_t i = 0; i < p->n_sources; i++)
-        used |= any_reads(p->sources[i].on, p->sources[i].n_on, source, column);
+        used |= any_reads(p->sources[i].on, p->sources[i].n_on, source, column) ||
+                reads(p->sources[i].kin_of, source, column);
     return used;
 }

@@ -54,7 +54,7 @@ int scope_find(const struct reader *r, const struct sql_expr *x, struct plan_exp
     return *out ? 1 : -1;
 }
 
-static struct scope_entry *add_entry(struct reader *r, struct sql_name alias, uint32_t n_columns)
+struct scope_entry *scope_add_entry(struct reader *r, struct sql_name alias, uint32_t n_columns)
 {
     struct scope *s = r->scope;
     if (s->n_entries == PLAN_MAX_SOURCES)
@@ -110,7 +110,7 @@ static bool add_table(struct reader *r, const struct schema_table *t, struct sql
 {
     struct query_plan *p = r->plan;
     struct plan_source *s = add_source(r, alias, left);
-    struct scope_entry *e = s ? add_entry(r, alias, t->n_columns) : NULL;
+    struct scope_entry *e = s ? scope_add_entry(r, alias, t->n_columns) : NULL;
     if (!e)
         return false;
     uint32_t n = t->n_columns;
@@ -139,7 +139,7 @@ static bool add_batches(struct reader *r, const struct engine_batches *b, struct
 {
     struct query_plan *p = r->plan;
     struct plan_source *s = add_source(r, alias, left);
-    struct scope_entry *e = s ? add_entry(r, alias, b->n_columns) : NULL;
+    struct scope_entry *e = s ? scope_add_entry(r, alias, b->n_columns) : NULL;
     if (!e || b->n_columns > PLAN_MAX_ITEMS)
         return false;
     for (uint32_t i = 0; i < b->n_columns; i++) {
@@ -165,7 +165,7 @@ static bool add_pointer(struct reader *r, const struct sql_from *f, bool left)
     struct plan_pointer *pointer = pointer_read(r, f);
     struct sql_name alias = f->alias.len ? f->alias : f->name;
     struct plan_source *s = pointer ? add_source(r, alias, left) : NULL;
-    struct scope_entry *e = s ? add_entry(r, alias, N_COLUMNS) : NULL;
+    struct scope_entry *e = s ? scope_add_entry(r, alias, N_COLUMNS) : NULL;
     for (uint32_t i = 0; e && i < N_COLUMNS; i++) {
         const char *name = arena_printf(r->planner->arena, "c%u", i);
         enum plan_type type;
@@ -299,7 +299,7 @@ static bool hand_on_columns(struct reader *outer, struct reader *inner, struct s
     uint32_t n = inner->core->n_items;
     for (uint32_t i = 0; i < inner->scope->n_entries; i++)
         n += inner->scope->entries[i].n_columns;
-    struct scope_entry *e = add_entry(outer, alias, n);
+    struct scope_entry *e = scope_add_entry(outer, alias, n);
     for (const struct sql_item *i = inner->core->items; e && i; i = i->next) {
         if (!i->star) {
             struct plan_expr *x = left ? read_expr(inner, i->expr) : read_mixed(inner, i->expr);
@@ -358,7 +358,7 @@ static bool take_apart(struct reader *outer, const struct sql_query *q, const st
 bool read_from_plan(struct reader *r, struct query_plan *sub, struct sql_name alias, bool left)
 {
     struct plan_source *s = sub ? add_source(r, alias, left) : NULL;
-    struct scope_entry *e = s ? add_entry(r, alias, sub->n_items) : NULL;
+    struct scope_entry *e = s ? scope_add_entry(r, alias, sub->n_items) : NULL;
     if (!e) {
         plan_free(sub);
         return false;
@@ -382,7 +382,7 @@ static bool add_round(struct reader *r, struct sql_name alias)
     const struct recursion *now = r->recursion;
     struct query_plan *p = r->plan;
     struct plan_source *s = now->core == r->core ? add_source(r, alias, false) : NULL;
-    struct scope_entry *e = s ? add_entry(r, alias, now->first->n_items) : NULL;
+    struct scope_entry *e = s ? scope_add_entry(r, alias, now->first->n_items) : NULL;
     for (uint32_t i = 0; e && i < now->first->n_items; i++) {
         const struct plan_item *item = &now->first->items[i];
         struct plan_expr *x = plan_column(p, (uint8_t)p->n_sources, (int16_t)i, (enum plan_type)item->expr->type);
@@ -582,7 +582,7 @@ static bool begin_right_join(struct reader *r, const struct sql_from *f, uint32_
     if (p->right || p->n_sources < 2 || (f->join & JOIN_NATURAL) || r->recursion || p->n_where != n_where)
         return false;
     for (uint32_t i = 0; i < p->n_sources; i++)
-        if (p->sources[i].table.outline || p->sources[i].batches || p->sources[i].round)
+        if (p->sources[i].table.outline || p->sources[i].batches || p->sources[i].round || p->sources[i].kin)
             return false;
     s->left = (f->join & JOIN_LEFT) != 0;
     s->right = true;
@@ -619,7 +619,8 @@ bool read_from(struct reader *r, const struct sql_from *from)
         if (ok && f->form == SOURCE_TABLE)
             ok = add_name(r, f, left);
         else if (ok && f->form == SOURCE_FUNCTION)
-            ok = read_sql_table(r, f, f->alias.len ? f->alias : f->name, left) || add_pointer(r, f, left);
+            ok = read_sql_table(r, f, f->alias.len ? f->alias : f->name, left) || read_kin(r, f, left) ||
+                 add_pointer(r, f, left);
         else if (ok && f->form == SOURCE_QUERY)
             ok = add_query(r, f->query, r->tree, r->ctes, f->alias, f->alias, left);
         else

@@ -125,6 +125,9 @@ struct plan_round {
     const struct table *rows; /* while it runs */
 };
 
+/* Slices above or below another one: ancestor_slice(), descendant_slice(). */
+enum plan_kin { KIN_NONE, KIN_ABOVE, KIN_BELOW };
+
 /* A source of rows: a table, or a plan whose answer is one. */
 struct plan_source {
     struct plan_table table;      /* name NULL: `sub` or a stage */
@@ -133,6 +136,8 @@ struct plan_source {
     struct plan_pointer *pointer; /* a table that a function gives */
     struct plan_values *values;
     const struct plan_round *round;
+    uint8_t kin; /* enum plan_kin; its rows are those of the slice that `kin_of` numbers: */
+    struct plan_expr *kin_of;
     uint32_t n_columns;         /* of that one */
     struct sql_name printed[4]; /* as EXPLAIN QUERY PLAN may call it: by its name, or that of a view around it */
     uint32_t n_printed;
@@ -454,6 +459,11 @@ bool rows_are_compared(const struct sql_expr *x);
 bool read_rows_compared(struct reader *r, const struct sql_expr *x, struct plan_expr **terms, uint32_t *n);
 
 bool read_from(struct reader *r, const struct sql_from *from);
+/* kin.c: ancestor_slice(f), descendant_slice(f) of what stands before; false: another function, or not understood. */
+bool read_kin(struct reader *r, const struct sql_from *f, bool left);
+/* The rows of the slices above or below one; false: r->rc. */
+struct row_list;
+bool kin_find(struct run *r, const struct plan_source *s, int64_t slice, struct row_list *out);
 /* The rows of VALUES; `rows` NULL: one row without columns. values.c */
 bool read_values(struct reader *r, const struct sql_expr *rows);
 /* The table of a source; NULL: r->rc. */
@@ -470,6 +480,8 @@ const struct scope_column *scope_column_of(const struct reader *r, const struct 
 int scope_find(const struct reader *r, const struct sql_expr *x, struct plan_expr **out);
 /* The column of a stage that holds an expression, added when there is none; -1: too many. */
 int plan_stage_column(struct query_plan *p, struct plan_stage *s, struct plan_expr *x);
+/* One more entry with room for n columns; NULL: too many. */
+struct scope_entry *scope_add_entry(struct reader *r, struct sql_name alias, uint32_t n_columns);
 /* Adds a conjunction term by term; false: not understood, or too many. */
 bool read_conjunction(struct reader *r, const struct sql_expr *x, struct plan_expr **terms, uint32_t *n);
 

@@ -11,6 +11,7 @@ static void describe(sqlite3_str *out, const struct query_plan *p)
         const struct plan_step *s = &p->steps[i];
         const struct plan_source *source = &p->sources[s->source];
         const char *how = i == 0        ? "scan"
+                          : source->kin ? "join by tree"
                           : s->by_row   ? "join by row"
                           : s->n_ranges ? "join by range"
                           : s->n_keys   ? "join by hash"

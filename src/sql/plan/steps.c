@@ -62,6 +62,8 @@ static enum fit fit_of(const struct query_plan *p, uint8_t source, uint32_t plac
         before |= 1u << p->right;
     if (source >= p->right && (before & ~placed))
         return FIT_NONE;
+    if (s->kin)
+        return s->kin_of->sources & ~placed ? FIT_NONE : FIT_ROW;
     for (uint32_t i = 0; own && i < s->n_on; i++)
         if (s->on[i]->sources & ~(placed | 1u << source))
             return FIT_NONE;
@@ -96,7 +98,8 @@ static bool take_terms(struct query_plan *p, struct plan_step *s, struct plan_ex
     struct plan_expr *key;
     bool finds =
         left || !plan_has_on(&p->sources[s->source]); /* WHERE leaves out rows of a left join, and finds none */
-    for (uint32_t i = 0; finds && i < n; i++)         /* by row number: the other keys are checked behind it */
+    bool keys = finds && !p->sources[s->source].kin;
+    for (uint32_t i = 0; keys && i < n; i++) /* by row number: the other keys are checked behind it */
         if (terms[i] && !s->by_row && is_key(terms[i], s->source, placed, &column, &key) && column == VTAB_ROW) {
             s->by_row = true;
             s->keys[0] = key;
@@ -110,7 +113,7 @@ static bool take_terms(struct query_plan *p, struct plan_step *s, struct plan_ex
         bool ok = true;
         if (terms[i]->sources == own && finds)
             ok = take(s->tests, &s->n_tests, terms[i]);
-        else if (!s->by_row && s->n_keys < PLAN_MAX_KEYS && placed && finds &&
+        else if (!s->by_row && s->n_keys < PLAN_MAX_KEYS && placed && keys &&
                  is_key(terms[i], s->source, placed, &column, &key)) {
             s->keys[s->n_keys] = key;
             s->columns[s->n_keys++] = column;
@@ -167,7 +170,7 @@ static void find_ranges(const struct query_plan *p, struct plan_step *s, uint32_
 {
     s->n_ranges = 0;
     s->by_sorted = false;
-    if (s->by_row)
+    if (s->by_row || p->sources[s->source].kin)
         return;
     for (uint32_t k = 0; k < s->n_keys; k++) {
         struct plan_expr column = {.op = X_COLUMN, .source = s->source, .column = s->columns[k]};
@@ -272,7 +275,7 @@ static uint64_t cost(const struct query_plan *p)
     for (uint32_t i = 1; i < p->n_steps; i++) {
         const struct plan_step *s = &p->steps[i];
         uint64_t rows = rows_of(p, s->source);
-        sum += s->by_row || s->by_sorted ? 0 : may_walk(p, s) ? rows / WALKED : 2 * rows;
+        sum += s->by_row || s->by_sorted || p->sources[s->source].kin ? 0 : may_walk(p, s) ? rows / WALKED : 2 * rows;
     }
     return sum;
 }
@@ -297,7 +300,8 @@ bool plan_steps(struct query_plan *p)
     uint32_t least = UINT32_MAX;
     uint64_t cheapest = UINT64_MAX;
     for (uint32_t i = 0; i < p->n_sources; i++) {
-        if (plan_has_on(&p->sources[i]) || (p->right && i > p->right) || !steps_from(p, (uint8_t)i))
+        if (plan_has_on(&p->sources[i]) || p->sources[i].kin || (p->right && i > p->right) ||
+            !steps_from(p, (uint8_t)i))
             continue;
         uint32_t lost = lost_keys(p);
         uint64_t costs = cost(p);
