@@ -191,6 +191,10 @@ START_TEST(orders_that_are_left_out)
         "FROM v_slice WHERE id < 40 ORDER BY dur, id) b WHERE a.dur = b.dur",
         "SELECT name, row_number() OVER (ORDER BY depth) AS n FROM (SELECT depth, name FROM v_slice ORDER BY name, id) "
         "ORDER BY n",
+        "SELECT avg(k) OVER (), q.i FROM (SELECT id AS i, depth AS k, dur AS d FROM v_slice ORDER BY dur DESC, ts) q "
+        "JOIN v_thread t ON t.id = q.k",
+        "SELECT lag(w.dur) OVER (PARTITION BY t.tid ORDER BY w.depth), w.id FROM (SELECT id, depth, dur FROM v_slice "
+        "ORDER BY dur) w JOIN v_thread t ON t.id = w.depth ORDER BY w.depth",
         "SELECT DISTINCT depth, name FROM (SELECT depth, name FROM v_slice ORDER BY name, id) ORDER BY depth",
     };
     all_planned(taken_apart, sizeof taken_apart / sizeof *taken_apart);

@@ -209,13 +209,48 @@ static bool has_call(struct reader *r, const struct sql_expr *x)
     return false;
 }
 
-/* Does the core, or one that it may be taken apart into, join the query with others, or order its rows? */
+/* Windows, and aggregates of which SQLite thinks that the order of rows may show: all but count(), min() and max(). */
+static bool wants_order(struct engine *e, const struct sql_expr *x)
+{
+    static const char *const aggregates[] = {
+        "sum", "total", "avg", "group_concat", "json_group_array", "json_group_object"};
+    for (; x; x = x->next) {
+        bool wants = x->over != NULL;
+        for (size_t i = 0; x->kind == EXPR_FUNCTION && i < sizeof aggregates / sizeof *aggregates; i++)
+            wants |= sql_name_is(x->name, aggregates[i]);
+        if (!wants && x->kind == EXPR_FUNCTION && x->name.len < 64) {
+            char name[64];
+            memcpy(name, x->name.p, x->name.len);
+            name[x->name.len] = 0;
+            const struct engine_function *own = engine_find_function(e, name, -2);
+            wants = own && own->step;
+        }
+        if (wants || wants_order(e, x->args))
+            return true;
+    }
+    return false;
+}
+
+static bool core_wants_order(struct engine *e, const struct sql_select *s)
+{
+    bool wants = wants_order(e, s->having);
+    for (const struct sql_item *i = s->items; i && !wants; i = i->next)
+        wants = !i->star && wants_order(e, i->expr);
+    for (const struct sql_order *o = s->query->order; o && !wants; o = o->next)
+        wants = wants_order(e, o->expr);
+    return wants;
+}
+
+/* Does the core, or one that it may be taken apart into, join the query with others, or order its rows? Where the
+ * order is wanted, it stays. */
 static bool has_more_around(const struct reader *r)
 {
-    for (; r; r = r->loop_flat ? r->loop_up : NULL)
-        if (r->core && (r->core->from->next || r->core->query->order))
-            return true;
-    return false;
+    bool more = false, wants = false;
+    for (; r; r = r->loop_flat ? r->loop_up : NULL) {
+        more |= r->core && (r->core->from->next || r->core->query->order);
+        wants |= r->core && core_wants_order(r->planner->e, r->core);
+    }
+    return more && !wants;
 }
 
 /* Has SQLite left out the order of a query whose rows are joined or ordered once more, and taken it apart? Then no step
