@@ -4,6 +4,7 @@
 
 #include "base/vec.h"
 #include "sql/engine.h"
+#include "sql/slice_tree.h"
 
 /* X(subject): each file defines subject_table_functions[] and subject_table_functions_n. */
 #define TABLE_FUNCTION_FILES(X)                                                                                        \
@@ -20,18 +21,7 @@
 TABLE_FUNCTION_FILES(X)
 #undef X
 
-struct row_list {
-    uint32_t *p;
-    size_t n, cap;
-};
-
 /* The row that an argument names: UINT32_MAX for NULL; errors for what is not a row. */
 int start_row(sqlite3_value *v, uint32_t n_rows, uint32_t *row, struct error *err);
-
-/* Appends the slices inside a slice of its track, in order of rows. */
-int slice_descendants(const struct table *slices, uint32_t row, struct row_list *out, stop_flag *stop);
-
-enum { SLICE_FUNCTION_COLUMNS = 13 };
-extern const struct column_def slice_function_columns[SLICE_FUNCTION_COLUMNS];
 
 #endif

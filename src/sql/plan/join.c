@@ -1,7 +1,7 @@
 /* The rows of the sources: one is scanned, each further one is joined by its row number or by its keys.
  * Batches of row numbers go from step to step; values are fetched when an expression asks for them. */
-#include "sql/operators/table_functions.h"
 #include "sql/plan/join_private.h"
+#include "sql/slice_tree.h"
 #include "sql/vtab/vtab.h"
 
 #include <string.h>

@@ -1,7 +1,9 @@
 /* Slices above or below another: ancestor_slice(s.id), descendant_slice(s.id) behind what gives s. They are the table
  * of slices once more, whose rows are found by going up from each slice, or through the time that it takes. */
-#include "sql/operators/table_functions.h"
 #include "sql/plan/plan_private.h"
+#include "sql/slice_tree.h"
+
+#include "base/vec.h"
 
 #include <string.h>
 
