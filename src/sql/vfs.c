@@ -4,34 +4,39 @@
  * files, so this one chooses by what is opened. */
 #include "sql/vfs.h"
 
+#include "sql/memory_file.h"
+
 #include <pthread.h>
 #include <sqlite3.h>
 
 /* SQLite keeps registered VFSs for the life of the process: written once, before any use. */
 static sqlite3_vfs vfs;
-static sqlite3_vfs *disk, *memory;
+static sqlite3_vfs *disk;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static int open_file(sqlite3_vfs *self, const char *name, sqlite3_file *file, int flags, int *out_flags)
 {
     (void)self;
     const int named = SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_WAL | SQLITE_OPEN_SUPER_JOURNAL;
-    sqlite3_vfs *to = name && flags & named ? disk : memory;
-    return to->xOpen(to, name, file, flags, out_flags);
+    if (name && flags & named)
+        return disk->xOpen(disk, name, file, flags, out_flags);
+    memory_file_open(file);
+    if (out_flags)
+        *out_flags = flags | SQLITE_OPEN_MEMORY;
+    return SQLITE_OK;
 }
 
 static void make(void)
 {
     disk = sqlite3_vfs_find(NULL);
-    memory = sqlite3_vfs_find("memdb");
-    if (!disk || !memory)
+    if (!disk)
         return;
     vfs = *disk;
     vfs.zName = "meridian";
     vfs.pNext = NULL;
     vfs.xOpen = open_file;
-    if (memory->szOsFile > vfs.szOsFile)
-        vfs.szOsFile = memory->szOsFile;
+    if (memory_file_size() > vfs.szOsFile)
+        vfs.szOsFile = memory_file_size();
     sqlite3_vfs_register(&vfs, 0);
 }
 

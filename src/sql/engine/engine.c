@@ -83,7 +83,6 @@ static int must_stop(void *engine)
 static int open_sqlite(struct engine *e, struct error *err)
 {
     sql_heap_install();
-    sqlite3_config(SQLITE_CONFIG_MEMDB_MAXSIZE, (sqlite3_int64)1 << 40);
     int rc = sqlite3_open_v2(":memory:", &e->db,
                              SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI,
                              sql_vfs_name());

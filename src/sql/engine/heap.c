@@ -40,14 +40,14 @@ static inline long long note(int64_t bytes)
     return atomic_fetch_add_explicit(&held, bytes, memory_order_relaxed) + bytes;
 }
 
-static bool may_compile(struct compile_heap *c, int bytes)
+static bool may_compile(struct compile_heap *c, int64_t bytes)
 {
     c->stopped |= stop_asked(c->stop);
     c->full |= c->held + bytes > COMPILE_MAX_BYTES;
     return !c->stopped && !c->full;
 }
 
-static bool may_take(int bytes)
+static bool may_take(int64_t bytes)
 {
     if (__builtin_expect(compiling != NULL, 0) && !may_compile(compiling, bytes))
         return false;
@@ -93,6 +93,16 @@ static void *heap_realloc(void *p, int bytes)
     int taken = grow > 0 ? grow : 0, real = q ? inner.xSize(q) - before : 0;
     note(real - taken);
     return q ? q : none();
+}
+
+bool sql_heap_take(int64_t bytes)
+{
+    return may_take(bytes) || none();
+}
+
+void sql_heap_give(int64_t bytes)
+{
+    note(-bytes);
 }
 
 void sql_heap_limit(int64_t bytes)

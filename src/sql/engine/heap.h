@@ -4,6 +4,7 @@
 
 #include "base/stop.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Makes SQLite allocate through us, with a limit of half of this machine's memory. Before SQLite starts; later, or a
@@ -31,6 +32,10 @@ void compile_heap_end(struct compile_heap *c);
 
 /* For tests: what SQLite wants goes through the gate of base/alloc.h, like our own. */
 void sql_heap_set_gated(bool gated);
+
+/* The same for memory of SQLite's that others allocate for it: false when it is not to be had. */
+bool sql_heap_take(int64_t bytes);
+void sql_heap_give(int64_t bytes);
 
 /* Bytes that SQLite holds now. */
 int64_t sql_heap_held(void);
