@@ -1,5 +1,5 @@
 /* Tests the files in memory that SQLite's sorter spills to. */
-#include "sql/memory_file.h"
+#include "sql/engine/memory_file.h"
 
 #include "sql/engine/heap.h"
 

@@ -6,11 +6,11 @@
 #include "sql/engine/harden.h"
 #include "sql/engine/heap.h"
 #include "sql/engine/prelude.h"
+#include "sql/engine/vfs.h"
 #include "sql/engine_private.h"
 #include "sql/extensions.h"
 #include "sql/plan/plan.h"
 #include "sql/planner/planner.h"
-#include "sql/vfs.h"
 #include "sql/vtab/vtab.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Files that are memory. SQLite's own ("memdb") are one allocation each, of which it makes none above 2 GiB, doubled
  * whenever it is full: a sort of more than 1 GiB failed. These are mappings, which grow without being copied. */
-#include "sql/memory_file.h"
+#include "sql/engine/memory_file.h"
 
 #include "base/alloc.h"
 #include "sql/engine/heap.h"

@@ -1,6 +1,6 @@
 /* Files of SQLite's that are memory: what its sorter spills. */
-#ifndef MERIDIAN_SQL_MEMORY_FILE_H
-#define MERIDIAN_SQL_MEMORY_FILE_H
+#ifndef MERIDIAN_SQL_ENGINE_MEMORY_FILE_H
+#define MERIDIAN_SQL_ENGINE_MEMORY_FILE_H
 
 #include <sqlite3.h>
 

@@ -2,9 +2,9 @@
  *
  * Sorted runs in memory instead of files make large sorts three times as fast; but a connection has one VFS for all its
  * files, so this one chooses by what is opened. */
-#include "sql/vfs.h"
+#include "sql/engine/vfs.h"
 
-#include "sql/memory_file.h"
+#include "sql/engine/memory_file.h"
 
 #include <pthread.h>
 #include <sqlite3.h>
