@@ -38,6 +38,9 @@ START_TEST(right_and_full_joins)
         "FROM v_slice) q RIGHT JOIN (SELECT id * 3 AS id, 1 AS x FROM v_slice) w ON w.id = q.a",
         "SELECT * FROM v_thread t FULL JOIN (SELECT depth AS d, count(*) AS n FROM v_slice GROUP BY 1) s ON s.d = "
         "t.tid ORDER BY t.id, d, n",
+        /* rows without a partner come last, and are the first ones in order */
+        "SELECT t.id, d FROM v_thread t FULL JOIN (SELECT depth + 1000 AS d FROM v_slice GROUP BY 1) s ON s.d = t.tid "
+        "ORDER BY t.id LIMIT 3",
         "SELECT s.id, c.id FROM v_slice s RIGHT JOIN v_counter c ON c.track_id = s.depth AND c.ts = s.ts",
         "SELECT count(*), sum(s.dur), count(c.id) FROM v_slice s FULL JOIN v_counter c ON c.ts >= s.ts AND c.ts < "
         "s.ts + s.dur AND c.track_id = s.track_id",

@@ -189,7 +189,7 @@ bool top_comes_in_order(const struct run *r)
 {
     const struct query_plan *p = r->plan;
     const struct plan_expr *x = p->n_orders == 1 ? p->orders[0] : NULL;
-    if (!x || !top_suits(p) || p->orders_desc[0] || p->restore_order || x->op != X_COLUMN ||
+    if (!x || !top_suits(p) || p->right || p->orders_desc[0] || p->restore_order || x->op != X_COLUMN ||
         x->source != p->steps[0].source)
         return false;
     const struct column *c = x->column == VTAB_ROW ? NULL : &r->tables[x->source]->columns[x->column];
