@@ -163,7 +163,7 @@ static int emit_flat(struct flat *f, int64_t track, int64_t from, int64_t to, ui
         return 0;
     bool real = row != UINT32_MAX;
     int64_t words[] = {from,
-                       to - from,
+                       saturating_sub(to, from), /* both may be of SQL */
                        track,
                        real ? table_get(f->t, slice_c_category, row) : 0,
                        real ? table_get(f->t, slice_c_name, row) : 0,
