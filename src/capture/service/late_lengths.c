@@ -35,7 +35,7 @@ void late_lengths_apply(const uint8_t *chunk, size_t size, struct session_ring *
 {
     if (size < SHM_CHUNK_HEADER + sizeof(struct shm_late_footer))
         return;
-    const struct shm_late_footer *footer = (const void *)(chunk + size - sizeof *footer);
+    const struct shm_late_footer *footer = shm_late_footer(chunk, size);
     if (atomic_load_explicit(&footer->magic, memory_order_acquire) != SHM_LATE_MAGIC)
         return;
     size_t n = *(const volatile uint32_t *)&footer->n, room = size - SHM_CHUNK_HEADER - sizeof *footer;

@@ -85,9 +85,9 @@ static inline uint32_t shm_with_state(uint32_t bitmap, unsigned chunk, enum shm_
     return (bitmap & ~(3u << (2 * chunk))) | (uint32_t)s << (2 * chunk);
 }
 
-static inline struct shm_late_footer *shm_late_footer(uint8_t *chunk, uint32_t size)
+static inline struct shm_late_footer *shm_late_footer(const uint8_t *chunk, size_t size)
 {
-    return (struct shm_late_footer *)(void *)(chunk + size - sizeof(struct shm_late_footer));
+    return (struct shm_late_footer *)((uintptr_t)chunk + size - sizeof(struct shm_late_footer));
 }
 
 /* Moves chunk `chunk` from state `from` to `to`; false when it is not in `from`. When the last chunk of a page becomes

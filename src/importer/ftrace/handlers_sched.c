@@ -68,7 +68,8 @@ static __attribute__((noinline)) bool read_runner(const struct ftrace_event *e, 
     _Static_assert(TAGS_DIFFER == (FTRACE_SCHED_SWITCH_PREV_PRIO ^ FTRACE_SCHED_SWITCH_NEXT_PRIO) << 3, "both alike");
     uint64_t pid = 0, prio = 0;
     unsigned pid_len = pb_word_varint(word, FTRACE_SCHED_SWITCH_NEXT_PID, &pid);
-    if (take_pair(word, FTRACE_SCHED_SWITCH_NEXT_PID, &pid, FTRACE_SCHED_SWITCH_NEXT_PRIO, &prio) != who_len)
+    unsigned prio_len = pid_len ? pb_word_varint(word >> 8 * pid_len, FTRACE_SCHED_SWITCH_NEXT_PRIO, &prio) : 0;
+    if (!prio_len || pid_len + prio_len != who_len)
         return false;
     *r = (struct ftrace_runner){.next_who = word,
                                 .prev_who = word ^ TAGS_DIFFER ^ (uint64_t)TAGS_DIFFER << 8 * pid_len,

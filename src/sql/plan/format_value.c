@@ -1,4 +1,5 @@
 /* Texts of one value: hex(), quote(), char(). */
+#include "base/utf8.h"
 #include "sql/plan/plan_private.h"
 
 #include <string.h>
@@ -54,21 +55,11 @@ enum format_result format_char(struct format_text *t, const struct strpool *stri
                                struct slice unused)
 {
     enum { REPLACEMENT = 0xfffd, MOST = 0x10ffff };
-    uint8_t out[4];
-    size_t n = 0;
+    char out[4];
     (void)strings;
     (void)unused;
     if (type != PLAN_INT || word == COL_NULL || word == 0)
         return FORMAT_ASK;
-    uint32_t c = word < 0 || word > MOST ? REPLACEMENT : (uint32_t)word;
-    if (c < 0x80) {
-        out[n++] = (uint8_t)c;
-    } else {
-        int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-        static const uint8_t lead[] = {0, 0xc0, 0xe0, 0xf0};
-        out[n++] = (uint8_t)(lead[more] | c >> 6 * more);
-        while (more-- > 0)
-            out[n++] = (uint8_t)(0x80 | (c >> 6 * more & 0x3f));
-    }
+    size_t n = utf8_put(out, word < 0 || word > MOST ? REPLACEMENT : (uint32_t)word);
     return format_put_text(t, slice_of(out, n)) ? FORMAT_TEXT : FORMAT_NO_MEMORY;
 }
