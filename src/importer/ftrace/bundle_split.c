@@ -9,9 +9,10 @@
 static inline bool next_event(struct pb_cursor *c, struct slice *event)
 {
     uint64_t len;
+    if (c->p == c->end || *c->p != (FTRACE_EVENT_BUNDLE_EVENT << 3 | PB_BYTES))
+        return false;
     const uint8_t *p = c->p + 1;
-    if (c->p == c->end || *c->p != (FTRACE_EVENT_BUNDLE_EVENT << 3 | PB_BYTES) || !pb_varint(&p, c->end, &len) ||
-        len > (uint64_t)(c->end - p))
+    if (!pb_varint(&p, c->end, &len) || len > (uint64_t)(c->end - p))
         return false;
     *event = slice_of(p, (size_t)len);
     c->p = p + len;
