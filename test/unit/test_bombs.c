@@ -270,6 +270,30 @@ static void callsite(struct pb_writer *w, uint32_t i)
     pb_end(w, one);
 }
 
+/* A transaction that says as much of itself as it changes layers: each change has the args of all of it. */
+static void transaction(struct pb_writer *w, uint32_t changes)
+{
+    pb_put_varint(w, TRACE_PACKET_TIMESTAMP, changes);
+    size_t entry = pb_begin(w, TRACE_PACKET_SURFACEFLINGER_TRANSACTIONS);
+    size_t one = pb_begin(w, TRANSACTION_TRACE_ENTRY_TRANSACTIONS), part;
+    for (uint32_t k = 0; k < changes; k++) {
+        part = pb_begin(w, TRANSACTION_STATE_TRANSACTION_BARRIERS);
+        pb_put_varint(w, TRANSACTION_BARRIER_KIND, k);
+        pb_end(w, part);
+        part = pb_begin(w, TRANSACTION_STATE_LAYER_CHANGES);
+        pb_put_varint(w, LAYER_STATE_LAYER_ID, k);
+        pb_end(w, part);
+    }
+    pb_end(w, one);
+    pb_end(w, entry);
+}
+
+static void transaction_of_600(struct pb_writer *w, uint32_t i)
+{
+    (void)i;
+    transaction(w, 600);
+}
+
 static const struct {
     const char *name;
     void (*write)(struct pb_writer *w, uint32_t i);
@@ -283,6 +307,7 @@ static const struct {
     {"processes", process, T_process, 100},
     {"cpus of machines", cpu_of_machine, T_machine, 150},
     {"callsites", callsite, T_stack_profile_callsite, 100},
+    {"changes of transactions", transaction_of_600, T_surfaceflinger_transaction, 100},
 };
 
 /* What this process holds, in KB: of one that was forked, whose peak is its parent's, only this tells. */
@@ -326,6 +351,31 @@ START_TEST(memory_is_in_proportion_to_the_input)
     storage_free(&st);
     ck_assert_msg(held < most, "%s: %ld KB for 1 MB", kinds[_i].name, held);
     pb_writer_free(&w);
+}
+END_TEST
+
+/* Sets of args are numbered by how many args they have: what takes long to count is not counted. */
+START_TEST(few_bytes_are_not_counted_as_millions_of_args)
+{
+    enum { FEW = 20, MANY = 2000 };
+    for (int many = 0; many < 2; many++) {
+        struct storage st;
+        struct importer *im;
+        struct error err = {0};
+        struct pb_writer w = {0};
+        size_t packet = pb_begin(&w, TRACE_PACKET);
+        transaction(&w, many ? MANY : FEW);
+        pb_end(&w, packet);
+        ck_assert_int_eq(storage_init(&st), 0);
+        ck_assert_int_eq(importer_open(&im, &st, NULL, &err), 0);
+        ck_assert_int_eq(importer_feed(im, w.p, w.n, &err), 0);
+        ck_assert_int_eq(importer_finish(im, &err), 0);
+        ck_assert_int_eq(st.t[T_surfaceflinger_transaction].n_rows, many ? MANY : FEW);
+        ck_assert_int_eq(args_may_number(&st.args), !many);
+        importer_close(im);
+        storage_free(&st);
+        pb_writer_free(&w);
+    }
 }
 END_TEST
 
@@ -382,6 +432,7 @@ Suite *bombs_suite(void)
     tcase_add_test(c, maps_are_moved_a_bounded_number_of_times);
     tcase_add_loop_test(c, bombs_take_little_memory, 0, (int)(sizeof bombs / sizeof *bombs));
     tcase_add_test(c, made_up_machines_are_bounded);
+    tcase_add_test(c, few_bytes_are_not_counted_as_millions_of_args);
     tcase_add_loop_test(c, memory_is_in_proportion_to_the_input, 0, (int)(sizeof kinds / sizeof *kinds));
     suite_add_tcase(s, c);
     return s;

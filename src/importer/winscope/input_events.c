@@ -19,9 +19,9 @@ static argset event_args(struct packet *p, enum winscope_message type, struct sl
     struct arg_list list = {0};
     put_time(p, &list, "kernel_time", bytes, event_time);
     put_time(p, &list, "down_time", bytes, down_time);
-    argset set = winscope_args(p, type, bytes, &list);
+    struct winscope_extra extra = winscope_keep_args(p, &list);
     arg_list_free(&list);
-    return set;
+    return winscope_args(p, type, bytes, &extra);
 }
 
 static int64_t display_of(struct slice bytes, uint32_t field)

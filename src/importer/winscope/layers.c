@@ -303,10 +303,11 @@ static int64_t input_rect(struct snapshot *s, const struct layer *k, struct slic
 
 static void write_layer(struct snapshot *s, const struct layer *k, int64_t layer_rect, int64_t input)
 {
-    struct arg_list extra = {0};
-    args_values(&s->p->m->st->args, k->extra, &extra);
+    struct arg_list list = {0};
+    args_values(&s->p->m->st->args, k->extra, &list);
+    struct winscope_extra extra = winscope_keep_args(s->p, &list);
     argset set = winscope_args(s->p, WINSCOPE_LAYER, k->bytes, &extra);
-    arg_list_free(&extra);
+    arg_list_free(&list);
     bool missing = k->relative != COL_NULL && k->relative > 0 && !layers_find(s, k->relative);
     surfaceflinger_layer_insert(s->p->m->st,
                                 &(struct surfaceflinger_layer_row){

@@ -10,8 +10,7 @@ struct payload {
     uint32_t len;
     uint32_t generation;
     uint32_t type; /* enum winscope_message */
-    uint32_t n_extra;
-    const struct arg *extra; /* args that follow */
+    struct winscope_extra extra;
 };
 
 static const char *const type_names[] = {
@@ -120,8 +119,8 @@ static void decode_fields(struct importer *im, struct slice bytes, bool defaults
         return;
     struct context c = {im, generation_at(im, k.generation)};
     decode_message(im, c, k.type, slice_of(k.bytes, k.len), defaults, out);
-    for (uint32_t i = 0; i < k.n_extra; i++)
-        add_arg(im, out, &k.extra[i]);
+    for (uint32_t i = 0; i < k.extra.n; i++)
+        add_arg(im, out, &k.extra.args[i]);
 }
 
 static void decode(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out)
@@ -150,7 +149,14 @@ static const void *kept(struct packet *p, const void *bytes, size_t len)
     return copy ? memcpy(copy, bytes, len) : NULL;
 }
 
-argset winscope_args(struct packet *p, enum winscope_message type, struct slice bytes, const struct arg_list *extra)
+struct winscope_extra winscope_keep_args(struct packet *p, const struct arg_list *list)
+{
+    const struct arg *args = kept(p, list->p, list->n * sizeof *list->p);
+    return (struct winscope_extra){args, args ? (uint32_t)list->n : 0};
+}
+
+argset winscope_args(struct packet *p, enum winscope_message type, struct slice bytes,
+                     const struct winscope_extra *extra)
 {
     struct importer *im = p->m->im;
     struct payload k;
@@ -159,11 +165,13 @@ argset winscope_args(struct packet *p, enum winscope_message type, struct slice 
     k.len = (uint32_t)bytes.len;
     k.generation = p->gen->index;
     k.type = (uint32_t)type;
-    k.n_extra = extra ? (uint32_t)extra->n : 0;
-    k.extra = k.n_extra ? kept(p, extra->p, extra->n * sizeof *extra->p) : NULL;
+    if (extra) {
+        k.extra.args = extra->args;
+        k.extra.n = extra->n;
+    }
     if (im->failed)
         return ARGSET_NONE;
-    im->st->args.costly_bytes += bytes.len;
+    im->st->args.costly_bytes += bytes.len + k.extra.n;
     return args_intern_bytes(&im->st->args, ARGS_KIND_WINSCOPE, 0, slice_of(&k, sizeof k), false, false, NULL);
 }
 

@@ -67,7 +67,7 @@ struct change { /* a row on its way */
     uint32_t snapshot;
     bool in_transaction;
     int64_t transaction_id, pid, uid;
-    struct arg_list extra; /* what else the transaction says */
+    struct winscope_extra extra; /* what else the transaction says */
 };
 
 /* The set of the names of changed properties: one number for each `what`, of layers or of displays. */
@@ -132,6 +132,7 @@ static void display_changed(const struct change *k, struct slice bytes, const ch
 
 static void transaction(struct change k, struct slice bytes)
 {
+    struct arg_list list = {0};
     struct pb_field f;
     bool any = false;
     k.in_transaction = true;
@@ -139,7 +140,9 @@ static void transaction(struct change k, struct slice bytes)
     k.pid = (uint32_t)winscope_number(bytes, TRANSACTION_STATE_PID, 0);
     k.uid = (uint32_t)winscope_number(bytes, TRANSACTION_STATE_UID, 0);
     if (pb_find(bytes, TRANSACTION_STATE_APPLY_TOKEN, &f) || pb_find(bytes, TRANSACTION_STATE_TRANSACTION_BARRIERS, &f))
-        winscope_decode(k.p, WINSCOPE_TRANSACTION, bytes, &k.extra);
+        winscope_decode(k.p, WINSCOPE_TRANSACTION, bytes, &list);
+    k.extra = winscope_keep_args(k.p, &list);
+    arg_list_free(&list);
     struct pb_cursor c = pb_cursor(bytes);
     for (; pb_next(&c, &f); any |= f.id == TRANSACTION_STATE_LAYER_CHANGES)
         if (f.id == TRANSACTION_STATE_LAYER_CHANGES)
@@ -151,7 +154,6 @@ static void transaction(struct change k, struct slice bytes)
         struct surfaceflinger_transaction_row row = row_of(&k, "NOOP");
         surfaceflinger_transaction_insert(k.p->m->st, &row);
     }
-    arg_list_free(&k.extra);
 }
 
 /* Layers or displays that went, by number. */

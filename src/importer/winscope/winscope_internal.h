@@ -56,8 +56,15 @@ struct winscope_machine { /* what is behind a pointer is NULL until needed */
 };
 
 /* --- message_args.c --- */
-/* The args of a message, decoded when a query asks. `extra`: args that follow; NULL: none. */
-argset winscope_args(struct packet *p, enum winscope_message type, struct slice bytes, const struct arg_list *extra);
+/* Args that follow those of messages. They stay until the end, so that many messages may share them. */
+struct winscope_extra {
+    const struct arg *args;
+    uint32_t n;
+};
+struct winscope_extra winscope_keep_args(struct packet *p, const struct arg_list *list);
+/* The args of a message, decoded when a query asks. `extra`: NULL: none. */
+argset winscope_args(struct packet *p, enum winscope_message type, struct slice bytes,
+                     const struct winscope_extra *extra);
 /* The same, decoded now: appended to *out. */
 void winscope_decode(struct packet *p, enum winscope_message type, struct slice bytes, struct arg_list *out);
 /* The place of a message's args, by which queries find all its fields: what base64_proto_id holds. */
