@@ -20,7 +20,7 @@ struct service {
     uint32_t page_size;
     bool emulated, frozen; /* frozen: does not get to run */
     struct trace_buffer *b;
-    unsigned commits, registered;
+    unsigned commits, registered, moved;
     uint64_t acknowledged;
     sem_t wanted; /* by threads that write: a commit */
     atomic_uint threads_done;
@@ -102,29 +102,33 @@ static void apply_patches(struct service *s, struct slice entry)
     ck_assert(trace_buffer_patch(s->b, 1, (uint16_t)writer.u, (uint32_t)chunk.u, patches, n, has_more));
 }
 
-static void pump(struct service *s)
+/* Takes one IPC; false: there is none. */
+static bool take_one(struct service *s)
 {
     struct pb_writer w = {0};
-    enum shm_ipc kind;
-    if (s->frozen)
-        return;
-    while ((kind = shm_arbiter_next_commit(s->a, &w)) != SHM_IPC_NONE) {
-        ck_assert(!w.failed);
-        ck_assert_uint_le(w.n, 128 * 1024 - 512);
-        struct pb_field f;
-        s->registered += kind == SHM_IPC_REGISTER_WRITER;
-        s->commits += kind == SHM_IPC_COMMIT;
-        for (struct pb_cursor c = pb_cursor(pb_written(&w)); kind == SHM_IPC_COMMIT && pb_next(&c, &f);) {
-            if (f.id == 1)
-                apply_move(s, pb_bytes(&f));
-            else if (f.id == 2)
-                apply_patches(s, pb_bytes(&f));
-            else if (f.id == 3)
-                s->acknowledged = f.u;
-        }
-        pb_writer_clear(&w);
+    struct pb_field f;
+    enum shm_ipc kind = shm_arbiter_next_commit(s->a, &w);
+    ck_assert(!w.failed);
+    ck_assert_uint_le(w.n, 128 * 1024 - 512);
+    s->registered += kind == SHM_IPC_REGISTER_WRITER;
+    s->commits += kind == SHM_IPC_COMMIT;
+    for (struct pb_cursor c = pb_cursor(pb_written(&w)); kind == SHM_IPC_COMMIT && pb_next(&c, &f);) {
+        if (f.id == 1)
+            apply_move(s, pb_bytes(&f));
+        else if (f.id == 2)
+            apply_patches(s, pb_bytes(&f));
+        else if (f.id == 3)
+            s->acknowledged = f.u;
+        s->moved += f.id == 1;
     }
     pb_writer_free(&w);
+    return kind != SHM_IPC_NONE;
+}
+
+static void pump(struct service *s)
+{
+    while (!s->frozen && take_one(s))
+        continue;
 }
 
 static void on_wake(void *ctx, bool urgent)
@@ -417,6 +421,39 @@ START_TEST(a_packet_that_is_finished_is_whole_in_the_memory)
 }
 END_TEST
 
+/* So many chunks wait that a commit cannot hold them all. Whoever is killed behind it has lost nothing of the packets
+ * whose last chunk, with the lengths that it kept, is gone. */
+START_TEST(patches_go_with_the_chunk_that_their_packet_ends_in)
+{
+    enum { PACKETS = 600, BYTES = 10000 };
+    struct service s;
+    struct trace_packet p = {0};
+    uint32_t last_chunk[PACKETS], whole = 0, found = 0;
+    open_service(&s, 16 << 20, 4096, false, SHM_DIV14);
+    struct trace_writer *w = trace_writer_new(s.a, 1, SHM_DROP);
+    s.frozen = true;
+    for (uint32_t n = 0; n < PACKETS; n++) {
+        write_packet(w, n, BYTES);
+        last_chunk[n] = w->next_chunk_id - 1;
+    }
+    trace_writer_free(w);
+    while (take_one(&s)) {
+        while (whole < PACKETS && last_chunk[whole] < s.moved)
+            whole++;
+        trace_buffer_begin_read(s.b, false);
+        for (; trace_buffer_read(s.b, &p); found++) {
+            ck_assert_uint_eq(check_packet(&p, NULL), found);
+            ck_assert_uint_eq(p.loss, found ? 0 : LOSS_PRESENT);
+        }
+        ck_assert_uint_ge(found + 1, whole); /* the next one may begin in that chunk, which waits for its lengths */
+    }
+    ck_assert_uint_gt(s.commits, 2);
+    ck_assert_uint_eq(found, PACKETS);
+    vec_free(&p.slices);
+    close_service(&s);
+}
+END_TEST
+
 /* A packet grows, and other writers hold the rest of the memory: the chunks that it has filled are what is missing. */
 START_TEST(a_writer_that_waits_keeps_no_chunk)
 {
@@ -628,6 +665,7 @@ Suite *shm_suite(void)
     tcase_add_loop_test(t, a_packet_that_is_finished_is_whole_in_the_memory, 0, 5);
     tcase_add_loop_test(t, a_packet_that_was_handed_over_in_parts_is_whole_in_the_memory, 0, 4);
     tcase_add_test(t, late_lengths_are_not_believed);
+    tcase_add_test(t, patches_go_with_the_chunk_that_their_packet_ends_in);
     tcase_add_test(t, a_writer_that_waits_keeps_no_chunk);
     tcase_add_loop_test(t, a_full_memory_drops_and_says_so, 0, 6);
     tcase_add_test(t, many_threads_write);

@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define COMMIT_MAX (128u * 1024 - 512) /* one request fits a frame of 128 KiB */
-#define MAX_STALLS 300                 /* waits for a free chunk, then the writer gives up */
+#define COMMIT_MAX  (128u * 1024 - 512) /* one request fits a frame of 128 KiB */
+#define PATCH_SLACK 128                 /* bytes that are free where one more patch is put */
+#define MAX_STALLS  300                 /* waits for a free chunk, then the writer gives up */
 
 struct move {
     uint16_t page;
@@ -26,6 +27,7 @@ struct move {
 struct pending_patch {
     uint16_t target_buffer, writer_id;
     struct shm_patch patch;
+    uint64_t behind; /* moves that were asked for before it: its chunk is one of them, its packet's last one is not */
 };
 
 struct writer_note {
@@ -48,6 +50,7 @@ struct shm_arbiter {
     unsigned next_page; /* where the last free chunk was found */
     unsigned out;       /* chunks in the hands of writers */
     VEC(struct move) moves;
+    uint64_t moved; /* that are not in `moves` any more */
     VEC(struct pending_patch) patches;
     VEC(struct writer_note) notes;
     size_t n_registrations; /* notes that are not yet sent and not `gone` */
@@ -285,7 +288,8 @@ void shm_arbiter_add_patches(struct shm_arbiter *a, uint16_t target_buffer, uint
 {
     pthread_mutex_lock(&a->lock);
     for (size_t i = 0; i < n; i++) /* out of memory: the chunk stays unpatched, which the service counts */
-        (void)vec_push(&a->patches, (struct pending_patch){target_buffer, writer_id, patches[i]});
+        (void)vec_push(&a->patches,
+                       (struct pending_patch){target_buffer, writer_id, patches[i], a->moved + a->moves.n});
     pthread_mutex_unlock(&a->lock);
     wake(a, false);
 }
@@ -364,17 +368,27 @@ static uint32_t size_to_send(const struct shm_arbiter *a, const struct move *m)
     return a->scraped[m->page] >> m->chunk & 1 || size > m->size ? m->size : size;
 }
 
-/* Puts moves until the request is full; returns how many. */
-static size_t put_moves(struct shm_arbiter *a, struct pb_writer *w, size_t start)
+/* Bytes that the patches take at most which are to go with the next moves, or before: `n` counts them. Behind a chunk
+ * whose packet is finished nothing tells the lengths any more, should this process be killed: they go with it. */
+static size_t due_bytes(const struct shm_arbiter *a, uint64_t moves, size_t *n)
 {
-    size_t i = 0;
+    enum { ENTRY_BYTES = 64 };
+    while (*n < a->patches.n && a->patches.p[*n].behind <= moves)
+        ++*n;
+    return *n ? PATCH_SLACK + *n * ENTRY_BYTES : 0;
+}
+
+/* Puts moves until the request is full. */
+static void put_moves(struct shm_arbiter *a, struct pb_writer *w, size_t start)
+{
+    size_t i = 0, n_due = 0;
     for (; i < a->moves.n; i++) {
         struct move *m = &a->moves.p[i];
         uint32_t size = m->size, unused;
         uint8_t *p = m->copy ? m->copy : a->emulated ? chunk_at(a, m->page, m->chunk, &unused) : NULL;
         if (p && !m->copy)
             size = size_to_send(a, m);
-        if (w->n - start + (p ? size : 0) + 32 > COMMIT_MAX)
+        if (w->n - start + (p ? size : 0) + 32 + due_bytes(a, a->moved + i, &n_due) > COMMIT_MAX)
             break;
         uint8_t head[32];
         size_t n = 0;
@@ -407,8 +421,8 @@ static size_t put_moves(struct shm_arbiter *a, struct pb_writer *w, size_t start
     if (i) {
         memmove(a->moves.p, a->moves.p + i, (a->moves.n - i) * sizeof *a->moves.p);
         a->moves.n -= i;
+        a->moved += i;
     }
-    return i;
 }
 
 static bool same_chunk(const struct pending_patch *a, const struct pending_patch *b)
@@ -417,10 +431,11 @@ static bool same_chunk(const struct pending_patch *a, const struct pending_patch
            a->patch.chunk_id == b->patch.chunk_id;
 }
 
-static size_t put_patches(struct shm_arbiter *a, struct pb_writer *w, size_t start)
+/* Puts patches of chunks that were moved: none overtakes its chunk. */
+static void put_patches(struct shm_arbiter *a, struct pb_writer *w, size_t start)
 {
     size_t i = 0;
-    while (i < a->patches.n && w->n - start + 128 < COMMIT_MAX) {
+    while (i < a->patches.n && a->patches.p[i].behind <= a->moved && w->n - start + PATCH_SLACK < COMMIT_MAX) {
         size_t n = 1;
         while (i + n < a->patches.n && n < 1024 && same_chunk(&a->patches.p[i], &a->patches.p[i + n]) &&
                w->n - start + 64 + n * 16 < COMMIT_MAX)
@@ -451,7 +466,6 @@ static size_t put_patches(struct shm_arbiter *a, struct pb_writer *w, size_t sta
         memmove(a->patches.p, a->patches.p + i, (a->patches.n - i) * sizeof *a->patches.p);
         a->patches.n -= i;
     }
-    return i;
 }
 
 static enum shm_ipc put_note(struct shm_arbiter *a, struct pb_writer *w, size_t i)
@@ -479,8 +493,7 @@ enum shm_ipc shm_arbiter_next_commit(struct shm_arbiter *a, struct pb_writer *w)
     } else if (a->moves.n || a->patches.n || a->flush_id || a->whole_until || a->finished) {
         kind = SHM_IPC_COMMIT;
         put_moves(a, w, start);
-        if (!a->moves.n) /* a patch must not overtake its chunk */
-            put_patches(a, w, start);
+        put_patches(a, w, start);
         if (!a->moves.n && !a->patches.n && a->whole_until) {
             pb_put_varint(w, COMMIT_FIELD_WHOLE_UNTIL, a->whole_until);
             a->whole_until = 0;
