@@ -419,6 +419,38 @@ class HostileRelay(Attack):
         wait_for(lambda: "extendedKeyUsage clientAuth" in self.log(), what=self.log())
 
 
+class RelaysLog(Case):
+    """A program that connects to a relay without end, while the relay's host is away: each connection fails, and the log of
+    the relay still grows by a few lines a second."""
+
+    CONNECTIONS = 400
+
+    def connect_and_fail(self, path):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(10)
+            s.connect(str(path))
+            self.assertEqual(s.recv(1), b"")  # closed, not left to wait
+
+    def test_the_host_is_away(self):
+        path, log = self.dir / "relay-producer", self.dir / "relay.log"
+        env = {**self.env, "PERFETTO_PRODUCER_SOCK_NAME": str(path), "PERFETTO_RELAY_SOCK_NAME": f"127.0.0.1:{free_port()}"}
+        with open(log, "w") as err:
+            self.procs.append(subprocess.Popen([TRACEBOX, "traced_relay"], stderr=err, env=env))
+        wait_for(path.exists)
+        began = time.monotonic()
+        for _ in range(self.CONNECTIONS):
+            self.connect_and_fail(path)
+        seconds = time.monotonic() - began
+        time.sleep(1.1)
+        self.connect_and_fail(path)  # the next line that may be written tells how many were not
+        wait_for(lambda: "suppressed" in log.read_text())
+        lines = log.read_text().splitlines()
+        said = sum("cannot reach the host" in line for line in lines)
+        kept_back = sum(int(line.split()[1]) for line in lines if "suppressed" in line)
+        self.assertEqual(said + kept_back, self.CONNECTIONS + 1)
+        self.assertLessEqual(said, 5 * (seconds + 3))
+
+
 class FakeService:
     """Speaks the producers' protocol as a service would, and keeps what is asked of it."""
 
