@@ -95,6 +95,10 @@ START_TEST(texts_of_values_and_times)
         "v_slice WHERE id > 0",
         "SELECT char(depth), char(dur), count(*) FROM v_slice GROUP BY 1, 2",
         "SELECT strftime('%Y-%m-%d %H:%M:%S %j %w %s %f %%', id * 1234567, 'unixepoch') FROM v_slice",
+        /* days of each month around ends of centuries; what SQLite called the last one of February 300 */
+        "SELECT strftime('%Y-%m-%d %j %w', -62167219200 + (id % 100 + 1) * 3155760000 + id / 100 * 2630016, "
+        "'unixepoch') FROM v_slice",
+        "SELECT strftime('%Y-%m-%d', -52695100800 + id % 3 * 86400, 'unixepoch') FROM v_slice",
         "SELECT strftime('%Y-%m-%d %j', (id - 900) * 32140800, 'unixepoch'), date(id * 86400, 'unixepoch') FROM "
         "v_slice WHERE id < 3000",
         "SELECT strftime('%f|%s|%H:%M', id / 7.0, 'unixepoch'), time(id / -3.0, 'unixepoch') FROM v_slice",

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define EPOCH_MS  210866760000000   /* of 1970, as a Julian day */
-#define LEAST_MS  (-62167219200000) /* 0000-01-01 */
+#define LEAST_MS  (-49512816000000) /* 0401-01-01: before that SQLite had a day of its own, 0300-02-29 */
 #define BEHIND_MS 253402300800000   /* 10000-01-01 */
 
 enum { DAY_MS = 86400000 };
@@ -35,43 +35,33 @@ static bool milliseconds(enum plan_type type, int64_t word, int64_t *out)
     return *out >= LEAST_MS && *out < BEHIND_MS;
 }
 
-static bool is_leap(int year)
+/* Days of the years before `year` of the Gregorian calendar, whose years begin with March here: a day that only some
+ * have comes last. */
+static int days_before(int year)
 {
-    return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    return 365 * year + year / 4 - year / 100 + year / 400;
 }
 
+/* gmtime_r() takes as long, and counts leap seconds where the zone of the process does; SQLite never does. */
 static struct moment moment_of(int64_t ms)
 {
-    static const int before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365};
-    enum { FROM_YEAR_0 = 719528, DAYS_400 = 146097, DAYS_100 = 36524, DAYS_4 = 1461, DAYS_1 = 365 };
-    struct moment m = {.ms = ms, .days = (ms - LEAST_MS) / DAY_MS - FROM_YEAR_0};
-    m.of_day = (int32_t)((ms - LEAST_MS) % DAY_MS);
-    int left = (int)(m.days + FROM_YEAR_0);
-    m.year = left / DAYS_400 * 400;
-    left %= DAYS_400;
-    if (left > DAYS_100) { /* the first hundred years have a day more */
-        m.year += (left - 1) / DAYS_100 * 100;
-        left = (left - 1) % DAYS_100;
-        if (left >= DAYS_4 - 1) { /* and the first four of the others one less */
-            m.year += (left + 1) / DAYS_4 * 4;
-            left = (left + 1) % DAYS_4;
-        }
-    } else {
-        m.year += left / DAYS_4 * 4;
-        left %= DAYS_4;
-    }
-    if (is_leap(m.year) && left > DAYS_1) {
-        m.year += (left - 1) / DAYS_1;
-        left = (left - 1) % DAYS_1;
-    } else if (!is_leap(m.year)) {
-        m.year += left / DAYS_1;
-        left %= DAYS_1;
-    }
-    bool leap = is_leap(m.year);
-    m.day_of_year = left + 1;
-    for (m.month = 1; left >= before[m.month] + (leap && m.month > 1); m.month++)
-        ;
-    m.day = left - before[m.month - 1] - (leap && m.month > 2) + 1;
+    enum { FROM_MARCH = 719468, YEARS = 400, DAYS = 146097, MARCH = 3, TO_MARCH = 59, FROM_NEW_YEAR = 306 };
+    static const int before[] = {0, 31, 61, 92, 122, 153, 184, 214, 245, 275, 306, 337, 366};
+    int64_t days = (ms - LEAST_MS) / DAY_MS + LEAST_MS / DAY_MS;
+    struct moment m = {.ms = ms, .days = days, .of_day = (int32_t)((ms - LEAST_MS) % DAY_MS)};
+    int day = (int)days + FROM_MARCH, year = (int)((int64_t)day * YEARS / DAYS), month = 0;
+    while (days_before(year) > day)
+        year--;
+    while (days_before(year + 1) <= day)
+        year++;
+    day -= days_before(year);
+    while (day >= before[month + 1])
+        month++;
+    m.day = day - before[month] + 1;
+    m.month = day < FROM_NEW_YEAR ? month + MARCH : month + MARCH - 12;
+    m.year = day < FROM_NEW_YEAR ? year : year + 1;
+    bool leap = m.year % 4 == 0 && (m.year % 100 != 0 || m.year % 400 == 0);
+    m.day_of_year = (day < FROM_NEW_YEAR ? day + TO_MARCH + leap : day - FROM_NEW_YEAR) + 1;
     return m;
 }
 
