@@ -1,6 +1,8 @@
 /* Texts that the tables hold in another form than the trace. */
 #include "importer/core/text_forms.h"
 
+#include "base/utf8.h"
+
 #include <nettle/base64.h>
 
 /* Interns n bytes of an allocated buffer and frees it; NULL: out of memory. */
@@ -25,28 +27,13 @@ strid import_base64(struct importer *im, struct slice bytes)
     return intern_buffer(im, text, BASE64_ENCODE_RAW_LENGTH(bytes.len));
 }
 
-/* Appends a character in UTF-8; returns its length. */
-static size_t put_utf8(char *out, uint32_t c)
-{
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-    size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    static const uint8_t lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    for (size_t i = n; i-- > 1; c >>= 6)
-        out[i] = (char)(0x80 | (c & 0x3f));
-    out[0] = (char)(lead[n] | c);
-    return n;
-}
-
 strid import_latin1(struct importer *im, struct slice text)
 {
     enum { MOST = 2 /* bytes of UTF-8 for one of Latin-1 */ };
     char *out = mem_alloc(MOST * text.len + 1);
     size_t n = 0;
     for (size_t i = 0; out && i < text.len; i++)
-        n += put_utf8(out + n, text.p[i]);
+        n += utf8_put(out + n, text.p[i]);
     return intern_buffer(im, out, n);
 }
 
@@ -65,9 +52,9 @@ strid import_utf16(struct importer *im, struct slice text, bool big_endian)
                 i++;
             }
         }
-        n += put_utf8(out + n, c >= 0xd800 && c < 0xe000 ? UNKNOWN : c);
+        n += utf8_put(out + n, c >= 0xd800 && c < 0xe000 ? UNKNOWN : c);
     }
     if (out && text.len % 2) /* half a unit */
-        n += put_utf8(out + n, UNKNOWN);
+        n += utf8_put(out + n, UNKNOWN);
     return intern_buffer(im, out, n);
 }

@@ -2,6 +2,7 @@
 #include "importer/ctf/ctf_decode.h"
 
 #include "base/alloc.h"
+#include "base/utf8.h"
 
 enum { REPLACEMENT = 0xfffd };
 
@@ -13,20 +14,9 @@ static uint32_t unit_at(const uint8_t *p, unsigned bytes, bool big_endian)
     return v;
 }
 
-static size_t put_utf8(char *to, uint32_t c)
+static bool is_character(uint32_t c)
 {
-    if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-        c = REPLACEMENT;
-    if (c < 0x80) {
-        to[0] = (char)c;
-        return 1;
-    }
-    size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    static const uint8_t first[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    for (size_t i = n; i-- > 1; c >>= 6)
-        to[i] = (char)(0x80 | (c & 0x3f));
-    to[0] = (char)(first[n] | c);
-    return n;
+    return c < 0xd800 || (c >= 0xe000 && c <= 0x10ffff);
 }
 
 char *ctf_text_utf8(const struct ctf_item *item)
@@ -46,7 +36,7 @@ char *ctf_text_utf8(const struct ctf_item *item)
             c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
             i += 2;
         }
-        n += put_utf8(out + n, c);
+        n += utf8_put(out + n, is_character(c) ? c : REPLACEMENT);
     }
     if (out)
         out[n] = '\0';

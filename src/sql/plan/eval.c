@@ -328,13 +328,6 @@ static void eval_coalesce(struct run *r, const struct plan_expr *x, const struct
 
 /* ---- of one argument ---- */
 
-static int64_t real_to_int(double d)
-{
-    if (d >= 9223372036854775807.0)
-        return INT64_MAX;
-    return d <= -9223372036854775808.0 ? INT64_MIN : (int64_t)d;
-}
-
 static void eval_unary(struct run *r, const struct plan_expr *x, const struct batch *batch, int64_t *out)
 {
     const int64_t *a = eval(r, x->args[0], batch);
@@ -365,7 +358,7 @@ static void eval_unary(struct run *r, const struct plan_expr *x, const struct ba
             out[i] = is_null ? COL_NULL_F64 : real ? mixed_real_word(a[i]) : column_f64_word((double)a[i]);
             break;
         case X_TO_INT:
-            out[i] = is_null ? COL_NULL : real ? real_to_int(d) : a[i];
+            out[i] = is_null ? COL_NULL : real ? plan_integer_of(d) : a[i];
             bad |= !is_null && out[i] == COL_NULL;
             break;
         default: /* X_ABS */

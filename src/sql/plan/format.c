@@ -285,20 +285,13 @@ static bool put_string(struct format_text *t, const struct strpool *strings, con
     return ok;
 }
 
-static int64_t integer_of(double d)
-{
-    if (d >= 9223372036854775807.0)
-        return INT64_MAX;
-    return d <= -9223372036854775808.0 ? INT64_MIN : (int64_t)d;
-}
-
 /* NULL is zero. */
 static bool put_number(struct format_text *t, const struct plan_piece *piece, enum plan_type type, int64_t word,
                        bool null)
 {
     char number[NUMBER_ROOM];
     double d = null ? 0 : type == PLAN_REAL ? column_f64(word) : (double)word;
-    int64_t v = null ? 0 : type == PLAN_REAL ? integer_of(d) : word;
+    int64_t v = null ? 0 : type == PLAN_REAL ? plan_integer_of(d) : word;
     if (!piece->text.len)
         return put_integer(t, v);
     const char *spec = (const char *)piece->text.p;

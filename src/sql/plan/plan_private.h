@@ -406,6 +406,13 @@ struct plan_expr *plan_const(struct query_plan *p, enum plan_type type, int64_t 
 struct plan_expr *plan_column(struct query_plan *p, uint8_t source, int16_t column, enum plan_type type);
 bool plan_expr_equal(const struct plan_expr *a, const struct plan_expr *b);
 int64_t plan_null(enum plan_type type);
+/* A real as an integer: cut towards zero, the nearest one there is. */
+static inline int64_t plan_integer_of(double d)
+{
+    if (d >= 9223372036854775807.0)
+        return INT64_MAX;
+    return d <= -9223372036854775808.0 ? INT64_MIN : (int64_t)d;
+}
 enum col_type plan_col_type(enum plan_type type);
 enum plan_type plan_type_of(enum col_type type);
 
