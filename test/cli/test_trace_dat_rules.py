@@ -120,6 +120,16 @@ class TraceDatRules(harness.Case):
         whole[table - 10:table] = b"something\0"
         self.assertEqual(self.run_shell("query", self.written(bytes(whole)), "SELECT 1", code=1).stdout, b"")
 
+    def test_tables_that_lead_to_the_same_place(self):
+        """Bytes that are not compressed are read as often as they can be there, for the memory that rows take."""
+        k, n = KERNELS[0], 500
+        whole = bytearray(self.usual(k, 6, n_cpus=n).bytes())
+        table = whole.index(b"flyrecord\0") + 10
+        whole[table:table + 16 * n] = whole[table:table + 16] * n
+        cpus = {cpu for _, cpu, _ in self.ticks(bytes(whole))}
+        self.assertTrue(1 <= len(cpus) <= len(whole) // k.page < n, len(cpus))
+        self.assertTrue(self.told(bytes(whole))[("trace_dat_truncated", "0")])
+
     def test_sections(self):
         """Options may be compressed, and go on elsewhere; the size of a CPU's data may hold the number of its chunks; chunks have any size."""
         for k in KERNELS[1:3]:

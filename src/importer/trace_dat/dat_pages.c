@@ -3,11 +3,12 @@
 
 enum { MAX_CHUNK = 256 << 20, MAX_RATIO = 1000, CHUNK_COUNT = 4 };
 
-/* Counts bytes of data; false, and the data are cut, when no file of this size holds so many. */
-static bool within_limit(struct dat_pages *p, uint64_t bytes)
+/* Counts bytes of data; false, and the data are cut, when no file of this size holds so many: those that are not
+ * compressed lie in it once. */
+static bool within_limit(struct dat_pages *p, uint64_t bytes, unsigned ratio)
 {
     *p->total += bytes;
-    bool fits = *p->total / MAX_RATIO <= p->file->bytes.len;
+    bool fits = *p->total / ratio <= p->file->bytes.len;
     p->truncated |= !fits;
     return fits;
 }
@@ -29,7 +30,7 @@ void dat_pages_open(struct dat_pages *p, const struct dat_file *f, const struct 
         size = left - size < CHUNK_COUNT ? left : size + CHUNK_COUNT;
     struct slice data = slice_of(f->bytes.p + cpu->offset, (size_t)size);
     if (!b->compressed) {
-        if (within_limit(p, data.len))
+        if (within_limit(p, data.len, 1))
             p->rest = data;
         return;
     }
@@ -46,7 +47,7 @@ static bool next_chunk(struct dat_pages *p)
     p->n_chunks--;
     uint32_t packed = dat_u32(&p->chunks), plain = dat_u32(&p->chunks);
     struct slice data = dat_bytes(&p->chunks, packed);
-    bool fits = within_limit(p, plain);
+    bool fits = within_limit(p, plain, MAX_RATIO);
     if (p->chunks.bad || plain > MAX_CHUNK || !fits) {
         p->truncated = true;
         p->n_chunks = 0;
