@@ -70,6 +70,17 @@ class PerfRules(harness.Case):
                          [[unit, "perf record"] for unit in ("ns", "cycles", "instructions", "count", "[NULL]")])
         self.assertEqual(self.rows(path, "SELECT name FROM thread WHERE tid = 8"), [["late"]])
 
+    def test_ids_of_all_events_in_one_place(self):
+        """Each event may have as many ids as there is room for in the file, but not all of them: it would take the square of the time."""
+        path = self.made([(attr(USUAL), [])] * 300, [take(2000)])
+        whole = bytearray(path.read_bytes())
+        for i in range(300):
+            at = 104 + 128 * (i + 1) - 16
+            whole[at:at + 16] = u64(0, len(whole))
+        path.write_bytes(whole)
+        self.assertEqual(self.told(path).get(("perf_data_truncated", "0")), 1)
+        self.assertEqual(self.rows(path, "SELECT count(*) FROM __intrinsic_profiler_session"), [["300"]])
+
     def test_ends_that_are_missing(self):
         path = self.made(self.event, [take(2000), take(2001), take(2002)[:-5]], died=True)
         self.assertEqual(self.rows(path, TIMES), [["2000"], ["2001"]])

@@ -66,15 +66,21 @@ int perf_add_attr(struct perf_file *f, struct slice bytes, struct slice ids)
     return 0;
 }
 
+/* Ids lie in the file once: entries that lead to the same ones again and again end. */
 static int read_attrs(struct perf_file *f, struct slice attrs, uint64_t attr_size, struct error *err)
 {
+    size_t left = f->bytes.len;
     if (attr_size < ATTR_LEAST + SECTION_BYTES || attr_size > UINT16_MAX)
         return error_set(err, -MRD_EFORMAT, "perf.data: event descriptions of %llu bytes are not supported",
                          (unsigned long long)attr_size);
     for (; attrs.len >= attr_size; attrs = slice_of(attrs.p + attr_size, attrs.len - attr_size)) {
         struct dat_cursor c = perf_cursor(f, slice_of(attrs.p + attr_size - SECTION_BYTES, SECTION_BYTES));
         uint64_t offset = dat_u64(&c), size = dat_u64(&c);
-        int rc = perf_add_attr(f, slice_of(attrs.p, attr_size - SECTION_BYTES), section(f, offset, size));
+        struct slice ids = section(f, offset, size);
+        f->truncated |= ids.len > left;
+        ids.len = ids.len < left ? ids.len : left;
+        left -= ids.len;
+        int rc = perf_add_attr(f, slice_of(attrs.p, attr_size - SECTION_BYTES), ids);
         if (rc)
             return error_set(err, rc, "perf.data: cannot read an event description");
     }
