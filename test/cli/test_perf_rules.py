@@ -5,9 +5,9 @@ import resource
 
 import harness
 import perf_writer
-from perf_writer import (ADDR, AUX, BRANCH_STACK, CALLCHAIN, CGROUP, CODE_PAGE_SIZE, CPU, DATA_PAGE_SIZE, DATA_SRC, FREQ, ID, IDENTIFIER, IP, KERNEL,
+from perf_writer import (ADDR, AUX, BRANCH_STACK, CALLCHAIN, CGROUP, CODE_PAGE_SIZE, CPU, DATA_PAGE_SIZE, DATA_SRC, DEFERRED_MARK, FREQ, ID, IDENTIFIER, IP, KERNEL,
                          KERNEL_MARK, PERIOD, PHYS_ADDR, RAW, READ, REGS_INTR, REGS_USER, SAMPLE_ID_ALL, STACK_USER, STREAM_ID, TID, TIME, TRANSACTION,
-                         USE_CLOCKID, USER, USER_MARK, WEIGHT_STRUCT, attr, magic, pack, padded, record, text_feature, trailer, u64, write_events)
+                         USE_CLOCKID, USER, USER_MARK, WEIGHT_STRUCT, attr, magic, pack, padded, record, sample, text_feature, trailer, u64, write_events)
 from trace_dat_writer import MAGIC, Event, Kernel, TraceDat
 
 USUAL = IP | TID | TIME | CPU | PERIOD
@@ -198,6 +198,20 @@ class PerfRules(harness.Case):
         deep = range(0x1000, 0x1000 + 8000)
         path = self.made([(attr(USUAL | CALLCHAIN), [])], [record(9, USER, u64(deep[0]) + pack("<IIQIIQQ", 7, 8, 2000, 1, 0, 5, len(deep)) + u64(*deep))])
         self.assertEqual(self.rows(path, "SELECT count(*) AS n, max(depth) AS d FROM stack_profile_callsite"), [["8000", "7999"]])
+
+    def test_many_samples_that_wait_for_one_stack(self):
+        """Its frames are looked for once, and not for each: 16,000 samples took 4 s, and take 0.02 s. Alone, its first address is no caller's."""
+        n, deep = 16000, [0x5000 + 2 * i for i in range(8000)]
+        of = lambda tid, cookie, frames, ts: sample(ts, 0x40, frames + [DEFERRED_MARK, cookie], tid=tid, misc=KERNEL)
+        told = lambda tid, cookie, ips, ts: record(22, USER, u64(cookie, len(ips), *ips) + trailer(ts, tid=tid))
+        path = self.made([(attr(USUAL | CALLCHAIN), [])], [of(8, 5, [], 2000 + i) for i in range(n)] + [told(8, 5, deep, 2000 + n)] +
+                         [of(9, 6, [], 10**6), of(9, 6, [KERNEL_MARK, 0x90], 10**6 + 1), told(9, 6, [0x100, 0x200], 10**6 + 2)])
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        self.assertEqual(self.rows(path, "SELECT depth, count(*) AS n FROM perf_sample s JOIN stack_profile_callsite c ON c.id = s.callsite_id GROUP BY 1"),
+                         [["1", "1"], ["2", "1"], ["7999", str(n)]])
+        self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before, 1)
+        self.assertEqual(self.rows(path, "SELECT rel_pc FROM stack_profile_frame WHERE rel_pc < 0x250 ORDER BY 1"),
+                         [[str(pc)] for pc in (0x90, 0xff, 0x100, 0x1ff)])
 
     def test_many_build_ids_and_files(self):
         """Build ids are found, not searched for: 40,000 mappings beside as many ids took 4 s, and take 0.02 s."""

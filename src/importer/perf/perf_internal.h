@@ -72,7 +72,6 @@ struct perf_symbol {
 /* A sample whose stack in user space is told later. */
 struct perf_deferred {
     uint32_t sample; /* row of profiler_sample */
-    uint32_t pid;
     struct slice chain;
     uint8_t mode;
     uint32_t next; /* with the same cookie and thread, index + 1; 0: last */

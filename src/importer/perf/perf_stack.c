@@ -130,9 +130,17 @@ struct chain {
         uint64_t ip;
         unsigned mode;
     } at[MAX_FRAMES]; /* the leaf first */
+    bool called;      /* others come before it: the leaf called them, too */
     bool deferred;    /* its part in user space is told later, by the cookie */
     uint64_t cookie;
 };
+
+/* It is large: nothing else of it is cleared. */
+static void clear_chain(struct chain *c)
+{
+    c->n = 0;
+    c->called = false;
+}
 
 static void read_chain(const struct perf_import *p, struct slice bytes, unsigned mode, struct chain *out)
 {
@@ -165,7 +173,8 @@ static void find_frames(struct perf_import *p, const struct chain *chain, size_t
     uint64_t back = !p->file.has_feature[PERF_FEATURE_SIMPLEPERF_META];
     for (size_t i = n; i-- > 0;) {
         uint64_t ip = chain->at[first + i].ip;
-        want_frame(p, &wanted[i], pid, version, chain->at[first + i].mode, first + i && ip ? ip - back : ip);
+        want_frame(p, &wanted[i], pid, version, chain->at[first + i].mode,
+                   (first + i || chain->called) && ip ? ip - back : ip);
     }
     for (size_t i = n; i-- > 0;)
         look_up_frame(p, &wanted[i], pid);
@@ -173,9 +182,11 @@ static void find_frames(struct perf_import *p, const struct chain *chain, size_t
         frames[first + i] = take_frame(p, &wanted[i], dummies);
 }
 
-static uint32_t callsite_of(struct perf_import *p, const struct chain *chain, uint32_t pid, uint32_t *dummies)
+/* The callsite of a chain that `site` leads to. */
+static uint32_t callsite_from(struct perf_import *p, uint32_t site, const struct chain *chain, uint32_t pid,
+                              uint32_t *dummies)
 {
-    uint32_t site = CALLSITE_NONE, version = version_of(p, pid), frames[MAX_FRAMES];
+    uint32_t version = version_of(p, pid), frames[MAX_FRAMES];
     for (size_t end = chain->n; end > 0;) {
         size_t n = end < FRAMES_AT_ONCE ? end : FRAMES_AT_ONCE;
         end -= n;
@@ -184,6 +195,11 @@ static uint32_t callsite_of(struct perf_import *p, const struct chain *chain, ui
     for (size_t i = chain->n; i-- > 0;)
         site = stack_profile_callsite(p->m, site, frames[i]);
     return site;
+}
+
+static uint32_t callsite_of(struct perf_import *p, const struct chain *chain, uint32_t pid, uint32_t *dummies)
+{
+    return callsite_from(p, CALLSITE_NONE, chain, pid, dummies);
 }
 
 /* The chain of a sample; the address where there is none, or one of marks only, which say its mode. */
@@ -212,7 +228,7 @@ static uint32_t unwound_callsite(struct perf_import *p, struct slice chain, unsi
     struct chain all;
     size_t kept = 0;
     uint64_t back = !p->file.has_feature[PERF_FEATURE_SIMPLEPERF_META]; /* what callsite_of() takes away again */
-    all.n = 0;
+    clear_chain(&all);
     read_chain(p, chain, mode, &all);
     for (size_t i = 0; i < all.n; i++)
         if (all.at[i].mode != MODE_USER)
@@ -253,7 +269,7 @@ struct perf_stack perf_stack_of(struct perf_import *p, const struct perf_attr *a
         *known = (struct perf_known_stack){
             .chain = chain, .hash = hash, .pid = s->where.pid, .version = version, .mode = (uint8_t)mode};
         struct chain all;
-        all.n = 0;
+        clear_chain(&all);
         read_chain(p, chain, mode, &all);
         known->callsite = callsite_of(p, &all, s->where.pid, &known->dummies);
     }
@@ -262,9 +278,9 @@ struct perf_stack perf_stack_of(struct perf_import *p, const struct perf_attr *a
     return out;
 }
 
-static uint64_t cookie_key(uint32_t tid, uint64_t cookie)
+static uint64_t cookie_key(const struct perf_where *w, uint64_t cookie)
 {
-    return hash_combine(hash_u64(tid), cookie);
+    return hash_combine(hash_u64((uint64_t)w->pid << 32 | w->tid), cookie);
 }
 
 void perf_defer(struct perf_import *p, const struct perf_sample_record *s, unsigned mode, uint32_t sample)
@@ -275,8 +291,8 @@ void perf_defer(struct perf_import *p, const struct perf_sample_record *s, unsig
     struct dat_cursor c = perf_cursor(&p->file, slice_of(s->callchain.p + s->callchain.len - COOKIE, COOKIE));
     if (dat_u64(&c) != MARK_USER_DEFERRED)
         return;
-    uint64_t *first = u64map_put(&p->by_cookie, cookie_key(s->where.tid, dat_u64(&c)), NULL);
-    struct perf_deferred d = {.sample = sample, .pid = s->where.pid, .chain = s->callchain, .mode = (uint8_t)mode};
+    uint64_t *first = u64map_put(&p->by_cookie, cookie_key(&s->where, dat_u64(&c)), NULL);
+    struct perf_deferred d = {.sample = sample, .chain = s->callchain, .mode = (uint8_t)mode};
     d.next = first ? (uint32_t)*first : 0;
     if (first && vec_push(&p->deferred, d))
         *first = p->deferred.n;
@@ -292,15 +308,23 @@ void perf_deferred_chain(struct perf_import *p, const struct perf_attr *a, const
     struct perf_where w;
     (void)ts;
     perf_trailer_read(&p->file, a, r, &w);
-    uint64_t key = cookie_key(w.tid, cookie), *first = c.bad || !w.has_tid ? NULL : u64map_get(&p->by_cookie, key);
+    uint64_t key = cookie_key(&w, cookie), *first = c.bad || !w.has_tid ? NULL : u64map_get(&p->by_cookie, key);
+    struct chain user, own;
+    uint32_t bases[2]; /* callsites of `user`: of a whole stack, of the callers of what else there is */
+    bool known[2] = {false, false};
+    clear_chain(&user);
+    if (first)
+        read_chain(p, ips, MODE_USER, &user);
     for (uint32_t at = first ? (uint32_t)*first : 0; at; at = p->deferred.p[at - 1].next) {
         const struct perf_deferred *d = &p->deferred.p[at - 1];
-        struct chain chain;
         uint32_t dummies = 0;
-        chain.n = 0;
-        read_chain(p, d->chain, d->mode, &chain);
-        read_chain(p, ips, MODE_USER, &chain);
-        uint32_t site = callsite_of(p, &chain, d->pid, &dummies);
+        clear_chain(&own);
+        read_chain(p, d->chain, d->mode, &own);
+        user.called = own.n;
+        if (!known[user.called]) /* once for many samples */
+            bases[user.called] = callsite_of(p, &user, w.pid, &dummies);
+        known[user.called] = true;
+        uint32_t site = callsite_from(p, bases[user.called], &own, w.pid, &dummies);
         if (site != CALLSITE_NONE)
             ROW_SET(p->im->st, profiler_sample, callsite_id, d->sample, site);
     }
