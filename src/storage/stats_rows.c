@@ -52,25 +52,28 @@ static int tell(struct telling *t, uint32_t machine, enum stat_key key, int64_t 
     return t->each(t->ctx, &row);
 }
 
+static int tell_singles(struct telling *t, const struct stats *s, uint32_t machine, enum stat_scope scope)
+{
+    int rc = 0;
+    for (uint32_t key = 0; rc == 0 && key < STAT_COUNT; key++)
+        if (stat_defs[key].type == STAT_SINGLE && stat_defs[key].scope == scope)
+            rc = tell(t, machine, key, COL_NULL, stats_get(s, machine, key));
+    return rc;
+}
+
+/* Single ones are there before anything happens, so they come first, and of them those of no machine. */
 int stats_rows_each(const struct storage *st, int (*each)(void *ctx, const struct stats_line *row), void *ctx)
 {
     struct telling t = {each, ctx, the_only_trace(st), 0};
     const uint32_t machines = st->t[T_machine].n_rows ? st->t[T_machine].n_rows : 1;
-    size_t n, at = 0;
+    size_t n;
     struct u64map_slot *indexed = sorted_indexed(&st->stats, &n);
-    int rc = indexed ? 0 : -MRD_ENOMEM;
-    for (uint32_t m = 0; rc == 0 && m < machines; m++) {
-        for (uint32_t key = 0; rc == 0 && key < STAT_COUNT; key++) {
-            if (stat_defs[key].scope == STAT_GLOBAL && m > 0)
-                continue;
-            if (stat_defs[key].type == STAT_SINGLE)
-                rc = tell(&t, m, key, COL_NULL, stats_get(&st->stats, m, key));
-            while (at < n && indexed[at].key >> 32 < ((uint64_t)m << 16 | key))
-                at++;
-            for (; rc == 0 && at < n && indexed[at].key >> 32 == ((uint64_t)m << 16 | key); at++)
-                rc = tell(&t, m, key, (int32_t)(uint32_t)(indexed[at].key ^ 0x80000000u), (int64_t)indexed[at].value);
-        }
-    }
+    int rc = indexed ? tell_singles(&t, &st->stats, 0, STAT_GLOBAL) : -MRD_ENOMEM;
+    for (uint32_t m = 0; rc == 0 && m < machines; m++)
+        rc = tell_singles(&t, &st->stats, m, STAT_MACHINE);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = tell(&t, (uint32_t)(indexed[i].key >> 48), (enum stat_key)(indexed[i].key >> 32 & 0xffff),
+                  (int32_t)(uint32_t)(indexed[i].key ^ 0x80000000u), (int64_t)indexed[i].value);
     mem_free(indexed);
     return rc;
 }

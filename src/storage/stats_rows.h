@@ -13,8 +13,8 @@ struct stats_line {
     int64_t value;
 };
 
-/* Every single stat of every machine, also when 0, and indexed ones where they were set. A negative code of `each` ends
- * it. After storage_finalize(). */
+/* Single stats, also when 0: those of no machine, then those of each; then indexed ones that were set, by machine, stat
+ * and index. A negative code of `each` ends it. After storage_finalize(). */
 int stats_rows_each(const struct storage *st, int (*each)(void *ctx, const struct stats_line *row), void *ctx);
 
 /* Appends a row to a table with the columns of `stats`. -MRD_ENOMEM. */

@@ -117,12 +117,13 @@ START_TEST(frames_that_lack_something_are_counted)
     PACKET(11, "76{1{1:3 2:50}}");             /* of no process */
     PACKET(12, "76{3{1:1 2:40 4:7}}");         /* of no display frame */
     PACKET(13, "76{2{1:5 2:50 3:8 4:9 8:1}}"); /* a present type that is none: counted, yet shown */
+    PACKET(13, "76{2{1:6 2:51 3:8 4:9 8:9}}"); /* two of them */
     PACKET(14, "76{5{}}");
     PACKET(9223372036854775806, "76{1{1:3 2:50 3:8}}");
     trace_fixture_load(&f);
-    ck_assert_uint_eq(ROWS(slice), 1);
+    ck_assert_uint_eq(ROWS(slice), 2);
     ck_assert_str_eq(TEXT(slice, name, 0), "50");
-    ck_assert_int_eq(STAT(frame_timeline_event_parser_errors), 6);
+    ck_assert_int_eq(STAT(frame_timeline_event_parser_errors), 8);
 }
 END_TEST
 

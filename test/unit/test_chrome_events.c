@@ -89,6 +89,8 @@ START_TEST(log_messages_are_lines_of_a_thread)
     ck_assert_int_eq(GET(logs, prio, 1), 4);
     ck_assert_int_eq(GET(logs, tag, 1), 0);
     ck_assert_int_eq(STAT(track_event_parser_errors), 2);
+    ck_assert_str_eq(ARGS(slice, arg_set_id, 1), "track_event.log_message.message=disk is full");
+    ck_assert_str_eq(ARGS(slice, arg_set_id, 2), "legacy_event.passthrough_utid=2");
 }
 END_TEST
 

@@ -118,6 +118,7 @@ START_TEST(operations_on_files_end_with_their_request)
         ck_assert_int_eq(GET(slice, depth, i), 0);
         uint32_t track = (uint32_t)GET(slice, track_id, i);
         ck_assert_str_eq(TEXT(track, type, track), "etw_fileio");
+        ck_assert_str_eq(TEXT(track, name, track), "File I/O (7)");
         ck_assert_int_eq(tid_of(GET(track, utid, track)), 7);
     }
 }

@@ -298,12 +298,12 @@ START_TEST(a_line_tells_which_methods_were_merged)
 }
 END_TEST
 
-START_TEST(breakpad_ids_are_text_already)
+START_TEST(build_ids_of_33_bytes_are_text_already)
 {
-    put(w, "1{8:1 10:1 13:1 12{5{1:0 2''} 16{1:1 2'7F0715C286F8B16C10E4AD349CDA3B9B1'} 19{1:1 2:1}"
+    put(w, "1{8:1 10:1 13:1 12{5{1:0 2''} 16{1:1 2'7F0715C286F8B16C10E4ad349cda3b9B1'} 19{1:1 2:1}"
            "  6{1:1 3:1} 7{1:1 2:1}} 66{1:0 4:1}}");
     trace_fixture_load(&f);
-    ck_assert_str_eq(TEXT(stack_profile_mapping, build_id, 0), "7f0715c286f8b16c10e4ad349cda3b9b");
+    ck_assert_str_eq(TEXT(stack_profile_mapping, build_id, 0), "7F0715C286F8B16C10E4ad349cda3b9B1");
 }
 END_TEST
 
@@ -594,7 +594,7 @@ Suite *profiling_suite(void)
     tcase_add_test(c, a_line_tells_which_methods_were_merged);
     tcase_add_test(c, objects_have_rows_from_their_first_mention);
     tcase_add_test(c, class_objects_tell_superclasses);
-    tcase_add_test(c, breakpad_ids_are_text_already);
+    tcase_add_test(c, build_ids_of_33_bytes_are_text_already);
     tcase_add_test(c, short_names_mean_what_their_package_says);
     tcase_add_test(c, programs_without_a_name_for_symbols_are_counted);
     tcase_add_test(c, stack_samples_bring_tasks_and_counters);

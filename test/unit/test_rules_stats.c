@@ -31,6 +31,12 @@ static const struct rule rules[] = {
     {"a filter, and what it took from each buffer", "1{10:1 35{11{1:1 2:2 3:3 4:4 5:5 20:7 20:8}}}", COUNTED,
      "filter_input_bytes=2 filter_input_packets=1 filter_output_bytes=3 filter_time_taken_ns=5 filter_errors=4 "
      "traced_buf_bytes_filtered_out[0]=7 traced_buf_bytes_filtered_out[1]=8"},
+    {"single ones come first, those of no machine before those of each, then indexed ones by machine",
+     "1{10:1 35{1{12:4096}}} 1{10:2 98:7 45{1{1'L'}}} 1{10:2 98:7 34{1:2 2{1:1 3:4}}}",
+     "SELECT group_concat(part, ' ') FROM (SELECT coalesce(machine_id, 'none') || iif(idx IS NULL, '', ' indexed') || "
+     "iif(max(id) - min(id) = count() - 1, '', ' in pieces') AS part FROM __intrinsic_stats GROUP BY machine_id, "
+     "idx IS NULL ORDER BY min(id))",
+     "none 0 1 0 indexed 1 indexed"},
     {"a last flush that failed", "1{10:1 35{15:2}}", COUNTED, "traced_final_flush_failed=1"},
     {"streaming into a file from a buffer that keeps what is old, without flushes",
      "1{8:5 10:1 13:1 33{8:1 1{4:1} 1{4:2}}}", COUNTED,

@@ -239,25 +239,14 @@ void stack_profile_frames_at(struct machine_ctx *m, strid path, strid build_id, 
     }
 }
 
-static bool is_hex(struct slice s)
-{
-    for (size_t i = 0; i < s.len; i++)
-        if (!((s.p[i] >= '0' && s.p[i] <= '9') || ((s.p[i] | 32) >= 'a' && (s.p[i] | 32) <= 'f')))
-            return false;
-    return true;
-}
-
 strid build_id_text(struct machine_ctx *m, struct slice raw)
 {
-    enum { BREAKPAD = 33, GUID = 32, MAX = 256 };
+    enum { BREAKPAD = 33, MAX = 256 };
     static const char digits[] = "0123456789abcdef";
     char text[2 * MAX];
     size_t n = 0;
-    if (raw.len == BREAKPAD && is_hex(raw)) {
-        for (; n < GUID; n++)
-            text[n] = (char)(raw.p[n] >= 'A' && raw.p[n] <= 'F' ? raw.p[n] | 32 : raw.p[n]);
-        return strpool_intern(&m->st->strings, text, n);
-    }
+    if (raw.len == BREAKPAD) /* a text already */
+        return import_slice(m->im, raw);
     for (size_t i = 0; i < raw.len && i < MAX; i++) {
         text[n++] = digits[raw.p[i] >> 4];
         text[n++] = digits[raw.p[i] & 15];

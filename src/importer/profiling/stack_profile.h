@@ -37,8 +37,8 @@ uint32_t stack_profile_callsite_from(struct machine_ctx *m, uint32_t parent, uin
 /* Adds the functions at one address, the innermost inlined one first; the symbol_set_id for frames. */
 uint32_t stack_profile_symbols(struct machine_ctx *m, const struct source_line *lines, size_t n);
 
-/* A name of build_ids or ModuleSymbols as the tables show it: hexadecimal. The ids of breakpad, 32 digits and the age,
- * are the same number already in text. */
+/* A name of build_ids or ModuleSymbols as the tables show it: hexadecimal. One of 33 bytes is Breakpad's (32 digits and
+ * the age), a text already, and stays as it is (spec: symbols.md §5). */
 strid build_id_text(struct machine_ctx *m, struct slice raw);
 
 /* The callsite of an interned callstack, or of one written out where it is used (InlineCallstack). CALLSITE_NONE when

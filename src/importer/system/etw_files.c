@@ -4,6 +4,8 @@
 
 #include "wire/fields.h"
 
+#include <inttypes.h>
+
 /* Names of operations by opcode, from FIRST_OPCODE on. */
 enum { FIRST_OPCODE = 64 };
 static const char *const operation_names[] = {
@@ -267,7 +269,12 @@ static uint32_t track_set_of(struct etw *e, uint32_t utid)
 {
     struct track_dim dim = {"utid", DIM_INT, utid};
     struct track_spec spec = {
-        .type = "etw_fileio", .event_type = TRACK_SLICE, .parent = UINT32_MAX, .dims = &dim, .n_dims = 1};
+        .type = "etw_fileio",
+        .event_type = TRACK_SLICE,
+        .name = strpool_printf(&e->m->st->strings, "File I/O (%" PRId64 ")", ROW_GET(e->m->st, thread, tid, utid)),
+        .parent = UINT32_MAX,
+        .dims = &dim,
+        .n_dims = 1};
     return track_set_intern(e->m->im->tracks, e->m->id, &spec);
 }
 

@@ -333,9 +333,11 @@ static void begin_frame(struct packet *p, struct frames *s, const struct frame *
         *known = 1;
     }
     bool actual = is_actual(frame->kind);
-    if (actual && (TEXT_OF(present_types, v[FIELD(PRESENT_TYPE)]) == present_types[0] ||
-                   TEXT_OF(prediction_types, v[FIELD(PREDICTION_TYPE)]) == prediction_types[0]))
-        count_error(m); /* yet the frame is shown */
+    /* Each value that says nothing is an error; yet the frame is shown. */
+    if (actual && TEXT_OF(present_types, v[FIELD(PRESENT_TYPE)]) == present_types[0])
+        count_error(m);
+    if (actual && TEXT_OF(prediction_types, v[FIELD(PREDICTION_TYPE)]) == prediction_types[0])
+        count_error(m);
     struct track_dim upid_dim = {"upid", DIM_INT, upid};
     struct track_spec spec = {.type = actual ? "android_actual_frame_timeline" : "android_expected_frame_timeline",
                               .event_type = TRACK_SLICE,

@@ -597,7 +597,7 @@ void track_event_append_args(struct importer *im, struct seq_generation *g, stru
         if (!(classes >> k & 1) || (only && only->debug && k != FROM_DEBUG))
             continue;
         for (c = pb_cursor(event); pb_next(&c, &f);)
-            if (only && !is_wanted(g, &f, only))
+            if ((only && !is_wanted(g, &f, only)) || (marks && marks->no_log && f.id == TRACK_EVENT_LOG_MESSAGE))
                 continue;
             else if (class_of(f.id) == k)
                 write_field(&a, &f);

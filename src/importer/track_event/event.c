@@ -313,7 +313,8 @@ static void log_message(struct event *e)
     enum { DEFAULT_PRIO = 4 /* info */ };
     struct machine_ctx *m = e->m;
     struct pb_field f, file, line;
-    if (e->utid == UTID_NONE) {
+    if (e->utid == UTID_NONE) { /* a slice does not show it either */
+        e->marks.no_log = true;
         event_error(e);
         return;
     }

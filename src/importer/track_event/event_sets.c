@@ -102,7 +102,7 @@ argset track_event_event_args(struct track_event_machine *t, struct seq_generati
 {
     struct importer *im = t->m->im;
     struct args *args = &im->st->args;
-    bool marked = marks->utid != UTID_NONE || marks->phase || marks->has_source;
+    bool marked = marks->utid != UTID_NONE || marks->phase || marks->has_source || marks->no_log;
     if (!has_args) {
         if (!marked)
             return ARGSET_NONE;

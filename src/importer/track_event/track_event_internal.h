@@ -238,6 +238,7 @@ struct track_event_marks {
     uint32_t utid;   /* of the thread that the event was written on when its track is not that thread's; UTID_NONE */
     char phase;      /* legacy_event.phase, 0: not told */
     bool has_source; /* of a legacy asynchronous event */
+    bool no_log;     /* its log message is left out: it is on no thread */
     int64_t source_id;
 };
 /* What a key says of where its value stands: in annotations of that name, or in none at all. */
