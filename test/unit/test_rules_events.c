@@ -15,6 +15,14 @@
 #define EARLIER "1{8:1 10:1 13:1 44{1:5 2:6}}"
 
 static const struct rule rules[] = {
+    {"android_logs has no lines of systemd",
+     "1{8:1 10:1 6{1{1:6 2:1} 1{1:1 2:1}}} 1{8:5 10:1 39{1{5:5 6'T' 8'from Android'}}} 1{8:6 10:1 132{1:42 2:42 5:6 "
+     "6'T' "
+     "7'from systemd'}}",
+     "SELECT (SELECT group_concat(msg) FROM android_logs) || ';' || (SELECT group_concat(msg) FROM (SELECT msg FROM "
+     "logs "
+     "ORDER BY id))",
+     "from Android;from Android,from systemd"},
     {"args of an event: picture and correlation, then its other fields as they come",
      THREAD "1{8:6 10:1 11{9:3 11:2 26{1'k'} 52:7 28{1:5 3:6} 50{1'abc'}}}",
      "SELECT group_concat(key) FROM args JOIN slice USING (arg_set_id)",

@@ -266,7 +266,7 @@ AS
 SELECT id, ts, utid, prio, log_source, tag, msg, arg_set_id
 FROM __intrinsic_logs;
 
--- The same as logs, in the form that Android traces had first.
+-- Logs without the lines of systemd's journal: what Android traces had first.
 CREATE PERFETTO VIEW android_logs(
   -- Number of the row, from 0.
   id ID,
@@ -283,7 +283,8 @@ CREATE PERFETTO VIEW android_logs(
 )
 AS
 SELECT id, ts, utid, prio, tag, msg
-FROM __intrinsic_logs;
+FROM __intrinsic_logs
+WHERE log_source IS NOT 'systemd_journal';
 
 -- Arrows from slice to slice: what was caused by what.
 CREATE PERFETTO VIEW flow(
