@@ -428,7 +428,6 @@ START_TEST(views_and_their_strings)
     ck_assert_str_eq(TEXT(viewcapture, package_name, 0), "com.app");
     ck_assert_str_eq(ARGS(viewcapture, arg_set_id, 0), "package_name=com.app window_name=Main");
     ck_assert_uint_eq(ROWS(viewcapture_view), 4);
-    ck_assert_uint_eq(ROWS(winscope_transform), 0); /* views are not moved */
     ck_assert_str_eq(TEXT(viewcapture_view, class_name, 0), "View");
     ck_assert_int_eq(GET(viewcapture_view, is_visible, 0), 1);
     ck_assert_int_eq(GET(viewcapture_view, is_visible, 1), 0); /* visibility 4 */

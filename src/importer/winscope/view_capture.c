@@ -29,6 +29,7 @@ struct capture {
     VEC(struct view)
     views;
     uint32_t snapshot;
+    uint32_t transform;
 };
 
 /* The string that a message refers to, 0 when it refers to none, or (counted) to one that is not there. */
@@ -110,7 +111,7 @@ static void add_view(struct capture *k, struct slice bytes)
                                               .depth = v.depth * DEPTH_STEP,
                                               .is_visible = visible,
                                               .opacity = real_of(bytes, VIEW_CAPTURE_VIEW_ALPHA, 0),
-                                              .transform_id = WINSCOPE_NO_TRANSFORM,
+                                              .transform_id = k->transform,
                                               .border_width = NAN,
                                               .border_color = COL_NULL});
     argset set = winscope_args(p, WINSCOPE_VIEW, bytes, NULL);
@@ -132,7 +133,7 @@ static void add_view(struct capture *k, struct slice bytes)
 void view_capture_parse(struct packet *p, struct slice bytes)
 {
     argset set = winscope_args(p, WINSCOPE_VIEW_CAPTURE, bytes, NULL);
-    struct capture k = {.p = p};
+    struct capture k = {.p = p, .transform = winscope_transform_row(winscope_of(p), &winscope_identity)};
     k.snapshot = viewcapture_insert(
         p->m->st, &(struct viewcapture_row){.ts = p->ts,
                                             .arg_set_id = set,

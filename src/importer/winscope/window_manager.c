@@ -62,6 +62,7 @@ struct tree {
     list;
     bool broken;
     uint32_t snapshot;
+    uint32_t transform;
     uint32_t display;    /* id of the display that the walk is in */
     uint32_t next_depth; /* of its next window */
 };
@@ -184,7 +185,7 @@ static int64_t rect_row(struct tree *t, struct winscope_box box, uint32_t depth,
                                                        .depth = depth,
                                                        .is_visible = visible,
                                                        .opacity = opacity,
-                                                       .transform_id = WINSCOPE_NO_TRANSFORM,
+                                                       .transform_id = t->transform,
                                                        .border_width = NAN,
                                                        .border_color = COL_NULL});
 }
@@ -235,7 +236,7 @@ void window_manager_parse(struct packet *p, struct slice bytes)
     struct slice service = winscope_sub(bytes, WINDOW_MANAGER_TRACE_ENTRY_WINDOW_MANAGER_SERVICE),
                  root = winscope_sub(service, WINDOW_MANAGER_SERVICE_DUMP_PROTO_ROOT_WINDOW_CONTAINER);
     argset set = winscope_args(p, WINSCOPE_WINDOW_MANAGER, bytes, NULL);
-    struct tree t = {.p = p};
+    struct tree t = {.p = p, .transform = winscope_transform_row(winscope_of(p), &winscope_identity)};
     t.snapshot = windowmanager_insert(
         p->m->st, &(struct windowmanager_row){
                       .ts = p->ts,

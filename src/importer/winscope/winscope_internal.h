@@ -85,8 +85,6 @@ struct winscope_matrix {
     double dsdx, dtdx, tx, dtdy, dsdy, ty;
 };
 extern const struct winscope_matrix winscope_identity;
-/* What is not moved (views, windows) names row 0, which is the identity; only layers make that row. */
-enum { WINSCOPE_NO_TRANSFORM = 0 };
 /* Rows of equal rectangles, matrices are shared. */
 uint32_t winscope_rect_row(struct winscope_machine *w, struct winscope_box box);
 uint32_t winscope_transform_row(struct winscope_machine *w, const struct winscope_matrix *t);
