@@ -192,6 +192,20 @@ class Ctf2Rules(harness.Case):
         nothing = {"type": "static-length-array", "length": 0, "element-field-class": BYTE, "minimum-alignment": 64}
         self.assertEqual(self.args(struct_of(("a", BYTE), ("e", nothing), ("b", BYTE)), bytes(7) + b"\1" + bytes(7) + b"\2"), {"a": "1", "b": "2"})
 
+    def test_lists_of_lists_of_nothing(self):
+        """A value may be of many parts that take no space, but not of millions: two bytes took 1.3 GB."""
+        where = {"origin": "event-record-payload", "path": ["n"]}
+        lists = struct_of(("n", number(16)), ("l", list_of(list_of(struct_of(), where), where)))
+        for n, taken in ((30, True), (700, False), (4000, False)):
+            text, stream = metadata(lists), event(5, struct.pack("<H", n))
+            self.assertEqual(self.rows(text, stream, COUNT), [[str(int(taken))]])
+            self.assertEqual(self.told(text, stream), {} if taken else {"ctf_packets_damaged": 1})
+        many = struct_of(("a", BYTE), *((f"o{i}", optional(at("a"), **{"selector-field-ranges": [[2, 2]]})) for i in range(900)), ("b", BYTE))
+        self.assertEqual(self.args(many, b"\1\7"), {"a": "1", "b": "7"})
+        wide = struct_of(*((f"e{i}", struct_of()) for i in range(300)), ("a", BYTE))  # of which there are many
+        text = metadata(struct_of(("n", number(16)), ("l", list_of(wide, where))))
+        self.assertEqual(self.rows(text, event(5, struct.pack("<H", 4000) + bytes(4000)), COUNT), [["0"]])
+
     def test_aliases_and_what_is_passed_over(self):
         alias = {"type": "field-class-alias", "name": "byte", "field-class": BYTE}
         self.assertEqual(self.args(struct_of(("a", "byte")), b"\x09", before=[alias], preamble={"attributes": {"x": [1, {}]}, "unknown": 5, "extensions": {"x": {}}}), {"a": "9"})

@@ -214,10 +214,6 @@ static void read_list(struct ctf_reader *r, const struct ctf_type *t, const char
         n = (uint64_t)r->slots[t->path_slot];
     if (!align_to(r, t->align > e->align ? t->align : e->align))
         return;
-    if (!e->min_bits && n > CTF_MAX_EMPTY) {
-        r->bad = true;
-        return;
-    }
     if (e->min_bits && n > (r->end - r->pos) / e->min_bits) {
         r->bad = true;
         return;
@@ -280,6 +276,11 @@ static void read_real_item(struct ctf_reader *r, const struct ctf_type *t, const
 static void read_value(struct ctf_reader *r, const struct ctf_type *t, const char *name, const struct ctf_field *f,
                        ctf_items *out)
 {
+    /* lists of lists of nothing: a few bytes can say that there are millions */
+    if (__builtin_expect(++r->values > CTF_MAX_EMPTY + 2 * (r->pos - r->from), 0)) {
+        r->bad = true;
+        return;
+    }
     uint8_t role = f ? f->role : (uint8_t)CTF_ROLE_NONE;
     switch (t->kind) {
     case CTF_INTEGER:
@@ -320,6 +321,8 @@ void ctf_read(struct ctf_reader *r, const struct ctf_type *type, ctf_items *out)
 {
     if (!type)
         return;
+    r->from = r->pos;
+    r->values = 0;
     if (type->kind == CTF_STRUCT)
         read_struct(r, type, out);
     else

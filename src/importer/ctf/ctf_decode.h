@@ -8,9 +8,10 @@
 struct ctf_reader {
     const uint8_t *packet;
     uint64_t pos;
-    uint64_t end;   /* bits that hold content */
-    int64_t *slots; /* metadata.n_slots values that later tags and lengths refer to */
-    bool bad;       /* read past the end, or a tag without an option; latched */
+    uint64_t end;          /* bits that hold content */
+    int64_t *slots;        /* metadata.n_slots values that later tags and lengths refer to */
+    uint64_t from, values; /* where the outermost value begins, and how many were read in it */
+    bool bad;              /* read past the end, or a tag without an option; latched */
 };
 
 enum ctf_item_kind {

@@ -45,7 +45,7 @@ enum {
     CTF_MAX_WEIGHT = 8192, /* of a type: see ctf_type.weight */
     CTF_MAX_CHOICES = 512, /* of a variant and its tag, which each value goes through */
     CTF_SUMMARY_SLOTS = 256,
-    CTF_MAX_EMPTY = 4096, /* elements of a list that may take no space */
+    CTF_MAX_EMPTY = 1024, /* values that may take no space where one is read, and as many as it has bits */
 };
 
 struct ctf_type;
