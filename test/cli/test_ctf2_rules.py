@@ -2,6 +2,7 @@
 import csv
 import io
 import json
+import resource
 import struct
 
 import harness
@@ -109,6 +110,24 @@ class Ctf2Rules(harness.Case):
         self.assertEqual(self.args(struct_of(("x", signed)), b"\xff" * 8), {"x": "-1", "x.name": "minus"})
         bits = {"type": "fixed-length-bit-map", "length": 8, "byte-order": "little-endian", "flags": {"a": [[0, 0]], "b": [[1, 2]], "c": [[7, 7]]}}
         self.assertEqual(self.args(struct_of(("x", bits), ("y", BOOLEAN)), b"\5\x40"), {"x": "0x5", "x.flags": "a,b", "y": "1"})
+
+    def test_many_names_of_numbers(self):
+        """They are found, not looked through: 60,000 events beside 20,000 names took 3 s. Of those that overlap, the ones that begin last."""
+        for signed in (False, True):
+            names = {f"m{i}": [[4 * i - 8 * signed, 4 * i + 2 - 8 * signed]] for i in range(20000, -1, -1)}
+            names.update({"again": [[8, 8]], "far": [[-(2**31) if signed else 2**31, -(2**31) + 5 if signed else 2**32 - 1]]})
+            text = metadata(struct_of(("a", number(32, signed=signed, mappings=names))))
+            values = [0, 3, 8, 9, 4 * 20000, 4 * 20000 + 3, -8, -(2**31) + 5, 2**31 + 7]
+            shift = 8 * signed
+            name = lambda v: [n for n, ok in ((f"m{(v + shift) // 4}", 0 <= v + shift <= 80002 and (v + shift) % 4 < 3), ("again", v == 8),
+                                              ("far", v >= 2**31 or v < -(2**30))) if ok]
+            values = [v for v in values if (-(2**31) <= v < 2**31 if signed else v >= 0)]
+            stream = b"".join(event(i, struct.pack("<i" if signed else "<I", v)) for i, v in enumerate(values))
+            got = self.rows(text, stream, "SELECT ts % 1000000000, group_concat(display_value, '|') FROM ftrace_event LEFT JOIN args USING (arg_set_id) GROUP BY 1")
+            self.assertEqual(got, [[str(i), "|".join([str(v)] + ([",".join(name(v))] if name(v) else []))] for i, v in enumerate(values)])
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        self.assertEqual(self.rows(text, b"".join(event(i, struct.pack("<i", 10**6 + i)) for i in range(60000)), COUNT), [["60000"]])
+        self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before, 2)
 
     def test_texts_and_blobs(self):
         text = lambda encoding: {"type": "null-terminated-string", "encoding": encoding}

@@ -77,7 +77,7 @@ struct labelling {
 static void add_label(void *ctx, int64_t lo, int64_t hi)
 {
     struct labelling *l = ctx;
-    l->failed |= !vec_push(&l->ranges, (struct ctf_range){l->label, lo, hi});
+    l->failed |= !vec_push(&l->ranges, (struct ctf_range){l->label, lo, hi, 0});
 }
 
 /* {label: ranges, …} into the type. */
@@ -102,11 +102,7 @@ static void read_labels(struct tsdl_parser *p, struct slice json, struct ctf_typ
     if (l.failed)
         tsdl_fail(p, "out of memory");
     t->integer.names_apart = true;
-    t->integer.ranges = l.ranges.n && !p->rc ? tsdl_alloc(p, l.ranges.n * sizeof *l.ranges.p) : NULL;
-    if (t->integer.ranges) {
-        memcpy(t->integer.ranges, l.ranges.p, l.ranges.n * sizeof *l.ranges.p);
-        t->integer.n_ranges = (uint32_t)l.ranges.n;
-    }
+    ctf_keep_ranges(p, t, l.ranges.p, l.ranges.n);
     vec_free(&l.ranges);
 }
 

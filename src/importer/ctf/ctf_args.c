@@ -71,8 +71,9 @@ static size_t labels_of(const struct ctf_type *t, int64_t value, char *out, size
 {
     size_t n = 0;
     out[0] = 0;
-    for (uint32_t i = 0; i < t->integer.n_ranges && n + 1 < size; i++) {
-        const struct ctf_range *r = &t->integer.ranges[i];
+    const struct ctf_ranges near = ctf_ranges_near(t, value);
+    for (uint32_t i = 0; i < near.n && n + 1 < size; i++) {
+        const struct ctf_range *r = &near.p[i];
         bool fits = false;
         for (int64_t bit = r->lo; t->integer.is_flags && bit <= r->hi && bit < 64 && bit >= 0; bit++)
             fits |= (uint64_t)value >> bit & 1;

@@ -422,11 +422,3 @@ bool ctf_in_range(const struct ctf_type *type, int64_t value, int64_t lo, int64_
     return type->integer.is_signed ? value >= lo && value <= hi
                                    : (uint64_t)value >= (uint64_t)lo && (uint64_t)value <= (uint64_t)hi;
 }
-
-const char *ctf_enum_label(const struct ctf_type *type, int64_t value)
-{
-    for (uint32_t i = 0; i < type->integer.n_ranges; i++)
-        if (ctf_in_range(type, value, type->integer.ranges[i].lo, type->integer.ranges[i].hi))
-            return type->integer.ranges[i].label;
-    return NULL;
-}

@@ -80,6 +80,14 @@ const struct ctf_item *ctf_item_of_role(const ctf_items *items, enum ctf_role ro
 /* A text that is not in UTF-8 as UTF-8, to be given to mem_free(); what cannot be is U+FFFD. NULL: it is in UTF-8. */
 char *ctf_text_utf8(const struct ctf_item *item);
 
+/* The ranges of a class that may hold a value. Of more than CTF_MAX_CHOICES they are so many as begin last at or before
+ * the value: where more overlap, what begins far below is not found. Of so many flags it is the first ones. */
+struct ctf_ranges {
+    const struct ctf_range *p;
+    uint32_t n;
+};
+struct ctf_ranges ctf_ranges_near(const struct ctf_type *t, int64_t value);
+
 /* The label of an enum's value, NULL when no range has it. */
 const char *ctf_enum_label(const struct ctf_type *type, int64_t value);
 

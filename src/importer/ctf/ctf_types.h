@@ -43,7 +43,7 @@ enum {
     CTF_MAX_DEPTH = 32,    /* of nested types */
     CTF_MAX_ALIGN = 4096,  /* bits */
     CTF_MAX_WEIGHT = 8192, /* of a type: see ctf_type.weight */
-    CTF_MAX_CHOICES = 512, /* of a variant and its tag, which each value goes through */
+    CTF_MAX_CHOICES = 512, /* of a variant and its tag, and ranges of labels, which each value goes through */
     CTF_SUMMARY_SLOTS = 256,
     CTF_MAX_EMPTY = 1024, /* values that may take no space where one is read, and as many as it has bits */
 };
@@ -60,6 +60,7 @@ struct ctf_field {
 struct ctf_range {
     const char *label; /* without leading underscore */
     int64_t lo, hi;    /* as the container's signedness reads them */
+    uint32_t place;    /* among those of the class, as they were written */
 };
 
 /* Which option of a variant a range of the tag's values selects, in order; read as the tag's signedness has it. */
@@ -100,7 +101,7 @@ struct ctf_type {
             bool is_text;     /* encoding = UTF8 or ASCII: an array of these is a string */
             uint8_t base;
             int16_t clock;            /* index of the clock it maps, -1 for none */
-            struct ctf_range *ranges; /* CTF_ENUM */
+            struct ctf_range *ranges; /* CTF_ENUM; see ctf_ranges_near() */
             uint32_t n_ranges;
         } integer;
         struct {

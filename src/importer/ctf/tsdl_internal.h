@@ -50,6 +50,9 @@ void ctf_sort_events(struct ctf_metadata *m);
 /* The stream class of an id, made if need be; NULL once failed. */
 struct ctf_stream_class *ctf_stream_of(struct tsdl_parser *p, uint64_t id);
 
+/* ctf_labels.c: copies the labels of a class. */
+void ctf_keep_ranges(struct tsdl_parser *p, struct ctf_type *t, const struct ctf_range *ranges, size_t n);
+
 /* tsdl_types.c */
 struct ctf_type *ctf_new_type(struct tsdl_parser *p, enum ctf_kind kind, uint32_t align);
 /* Fills depth, weight and min_bits once all parts are there; NULL once failed. */

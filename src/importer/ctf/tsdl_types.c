@@ -421,7 +421,7 @@ static struct ctf_type *parse_enum(struct tsdl_parser *p, int depth)
             tsdl_fail(p, "expected a label");
             break;
         }
-        struct ctf_range r = {plain_name(p->lex.text), next, next};
+        struct ctf_range r = {plain_name(p->lex.text), next, next, 0};
         tsdl_next(&p->lex);
         if (tsdl_take(p, '=')) {
             uint64_t v;
@@ -443,12 +443,7 @@ static struct ctf_type *parse_enum(struct tsdl_parser *p, int depth)
             break;
         }
     }
-    if (!p->rc && ranges.n) {
-        t->integer.ranges = tsdl_alloc(p, ranges.n * sizeof *ranges.p);
-        if (t->integer.ranges)
-            memcpy(t->integer.ranges, ranges.p, ranges.n * sizeof *ranges.p);
-        t->integer.n_ranges = (uint32_t)ranges.n;
-    }
+    ctf_keep_ranges(p, t, ranges.p, ranges.n);
     vec_free(&ranges);
     if (*tag)
         add_alias(p, tag, t);

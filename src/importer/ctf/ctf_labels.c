@@ -1,0 +1,67 @@
+/* The labels of numbers: which of the ranges of a class hold a value. */
+#include "importer/ctf/ctf_decode.h"
+#include "importer/ctf/tsdl_internal.h"
+
+#include <stdlib.h>
+
+static bool comes_before(const struct ctf_type *t, int64_t a, int64_t b)
+{
+    return t->integer.is_signed ? a < b : (uint64_t)a < (uint64_t)b;
+}
+
+static int by_signed(const void *x, const void *y)
+{
+    const struct ctf_range *a = x, *b = y;
+    return a->lo != b->lo ? (a->lo < b->lo ? -1 : 1) : (a->place > b->place) - (a->place < b->place);
+}
+
+static int by_unsigned(const void *x, const void *y)
+{
+    const struct ctf_range *a = x, *b = y;
+    return a->lo != b->lo ? ((uint64_t)a->lo < (uint64_t)b->lo ? -1 : 1)
+                          : (a->place > b->place) - (a->place < b->place);
+}
+
+/* Of many ranges each value would go through all: they are found by where they begin. */
+static bool are_many(const struct ctf_type *t)
+{
+    return t->integer.n_ranges > CTF_MAX_CHOICES && !t->integer.is_flags;
+}
+
+void ctf_keep_ranges(struct tsdl_parser *p, struct ctf_type *t, const struct ctf_range *ranges, size_t n)
+{
+    t->integer.ranges = n && !p->rc ? tsdl_alloc(p, n * sizeof *ranges) : NULL;
+    t->integer.n_ranges = t->integer.ranges ? (uint32_t)n : 0;
+    for (uint32_t i = 0; i < t->integer.n_ranges; i++) {
+        t->integer.ranges[i] = ranges[i];
+        t->integer.ranges[i].place = i;
+    }
+    if (are_many(t))
+        qsort(t->integer.ranges, n, sizeof *ranges, t->integer.is_signed ? by_signed : by_unsigned);
+}
+
+struct ctf_ranges ctf_ranges_near(const struct ctf_type *t, int64_t value)
+{
+    uint32_t begin = 0, end = t->integer.n_ranges;
+    if (!are_many(t))
+        return (struct ctf_ranges){t->integer.ranges, end < CTF_MAX_CHOICES ? end : CTF_MAX_CHOICES};
+    while (begin < end) {
+        uint32_t mid = begin + (end - begin) / 2;
+        if (comes_before(t, value, t->integer.ranges[mid].lo))
+            end = mid;
+        else
+            begin = mid + 1;
+    }
+    uint32_t n = end < CTF_MAX_CHOICES ? end : CTF_MAX_CHOICES;
+    return (struct ctf_ranges){t->integer.ranges + end - n, n};
+}
+
+const char *ctf_enum_label(const struct ctf_type *type, int64_t value)
+{
+    const struct ctf_ranges near = ctf_ranges_near(type, value);
+    const struct ctf_range *first = NULL;
+    for (uint32_t i = 0; i < near.n; i++)
+        if (ctf_in_range(type, value, near.p[i].lo, near.p[i].hi) && (!first || near.p[i].place < first->place))
+            first = &near.p[i];
+    return first ? first->label : NULL;
+}
