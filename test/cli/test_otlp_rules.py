@@ -41,6 +41,14 @@ class OtlpRules(harness.Case):
     def one(self, span, sql, want, resource=RESOURCE):
         self.both([(resource, [span])], sql, want)
 
+    def test_times_at_the_end_of_what_a_number_holds(self):
+        """Where trace time runs far ahead of the day, a long span ends with the last time there is: one that still runs has no end."""
+        late = 92 * 10**17
+        reading = lambda clock, value: field(1, field(1, clock) + field(2, value))
+        native = field(1, field(6, reading(6, late) + reading(1, 1000))) + field(1, field(8, late) + field(10, 1) + field(11, field(9, 3) + field(23, b"x")))
+        spans = json.dumps(json_message(RESOURCE, [Span(A, 1000, 9 * 10**18), Span(B, 1500, 1600)]))
+        self.assertEqual(self.rows([native, spans], "SELECT ts, dur FROM otel_span"), [[str(late), str(2**63 - 2 - late)], [str(late + 500), "100"]])
+
     # 1: files
 
     def test_forms(self):

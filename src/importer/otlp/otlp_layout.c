@@ -4,6 +4,8 @@
  * begins; spans come by time, what is around others first. */
 #include "importer/otlp/otlp_internal.h"
 
+#include "base/saturate.h"
+
 #include <stdlib.h>
 
 enum { DEEPEST = 256 /* spans around each other on one track: a slice has a limit, and their events lie inside */ };
@@ -178,7 +180,8 @@ static bool to_trace_time(struct otlp *o, struct otlp_span *s)
         s->end = s->ts;
         count(o, s, STAT_otlp_negative_duration);
     } else if (!file_clock_to_trace_time(clock, end, -1, &s->end) || s->end < s->ts) {
-        s->end = s->ts + (end - start);
+        int64_t shifted = saturating_add(s->ts, end - start);
+        s->end = shifted < INT64_MAX ? shifted : INT64_MAX - 1;
     }
     for (uint32_t i = 0; i < s->n_events; i++) {
         struct otlp_event *e = &o->events.p[s->first_event + i];
