@@ -191,6 +191,22 @@ START_TEST(vulkan_and_logs)
 }
 END_TEST
 
+/* Processes write into the file in turns; the sums go over all of them, in the order of time. */
+START_TEST(memory_of_vulkan_is_summed_up_in_the_order_of_time)
+{
+    PACKET(100, "10:1 13:1 62{1:1 2:1 3:95 4:7 6:100 8:2}");
+    PACKET(300, "10:1 62{1:1 2:1 3:295 4:7 6:10 8:2}");
+    PACKET(200, "10:2 62{1:1 2:1 3:195 4:8 6:1 8:2}");
+    trace_fixture_load(&f);
+    ck_assert_uint_eq(ROWS(counter), 3);
+    ck_assert_int_eq(GET(counter, ts, 1), 195);
+    ck_assert_double_eq(column_f64(GET(counter, value, 0)), 100);
+    ck_assert_double_eq(column_f64(GET(counter, value, 1)), 101);
+    ck_assert_double_eq(column_f64(GET(counter, value, 2)), 111);
+    ck_assert_int_eq(GET(process, pid, 2), 8);
+}
+END_TEST
+
 START_TEST(sessions_of_others_have_states)
 {
     PACKET(10, "134{1:2 2'mine' 3:5 4:1000 5:3}");
@@ -225,6 +241,7 @@ Suite *gpu_work_suite(void)
     tcase_add_test(c, hosts_and_stages_are_linked_in_any_order);
     tcase_add_test(c, counters_by_iid_and_inline);
     tcase_add_test(c, vulkan_and_logs);
+    tcase_add_test(c, memory_of_vulkan_is_summed_up_in_the_order_of_time);
     tcase_add_test(c, sessions_of_others_have_states);
     suite_add_tcase(s, c);
     return s;

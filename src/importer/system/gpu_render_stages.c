@@ -22,9 +22,11 @@ struct stage_event {
 
 struct gpu_work *gpu_work_of(struct machine_ctx *m)
 {
-    if (!m->system->gpu_work && !(m->system->gpu_work = mem_zalloc(sizeof *m->system->gpu_work)))
-        m->im->failed = true;
-    return m->system->gpu_work;
+    struct gpu_work *w = m->system->gpu_work;
+    if (!w && (w = m->system->gpu_work = mem_zalloc(sizeof *w)))
+        w->memory_queue = UINT32_MAX;
+    m->im->failed |= !w;
+    return w;
 }
 
 void gpu_work_close(struct gpu_work *w)
@@ -37,6 +39,7 @@ void gpu_work_close(struct gpu_work *w)
     u64map_free(&w->unnamed);
     u64map_free(&w->objects);
     u64map_free(&w->allocated);
+    vec_free(&w->memory_events);
     mem_free(w);
 }
 

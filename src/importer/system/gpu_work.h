@@ -11,6 +11,14 @@ struct gpu_described {
     bool known;
 };
 
+/* A VulkanMemoryEvent, until its own time has come. */
+struct gpu_memory_event {
+    uint32_t source, operation, scope;
+    uint32_t type; /* of memory */
+    uint32_t pid;
+    uint64_t size;
+};
+
 struct gpu_work {
     VEC(struct gpu_described)
     queues; /* by number */
@@ -20,6 +28,9 @@ struct gpu_work {
     struct u64map unnamed;   /* gpu << 32 | queue -> set of tracks of the queue that nothing has described yet */
     struct u64map objects;   /* hash of (type, handle) -> name */
     struct u64map allocated; /* hash of (what, scope or memory type) -> bytes */
+    VEC(struct gpu_memory_event)
+    memory_events;
+    uint32_t memory_queue; /* of the sorter, for those events; UINT32_MAX when there is none */
 };
 
 /* That of a machine, made when there is none; NULL when out of memory. */

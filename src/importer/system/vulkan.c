@@ -115,16 +115,8 @@ static const char *const sources[] = {"UNSPECIFIED",       "DRIVER",     "DEVICE
                          *const scopes[] = {"UNSPECIFIED", "COMMAND", "OBJECT", "CACHE", "DEVICE", "INSTANCE"};
 #define TEXT_OF(texts, i) ((texts)[(i) < sizeof(texts) / sizeof *(texts) ? (i) : 0])
 
-struct memory_event {
-    uint32_t source, operation, scope;
-    uint32_t type; /* of memory */
-    uint32_t upid;
-    int64_t ts;
-    uint64_t size;
-};
-
 /* The bytes in use of a scope or a type of memory. The sums go over all processes, as those of other importers do. */
-static void count_memory(struct machine_ctx *m, const struct memory_event *e)
+static void count_memory(struct machine_ctx *m, int64_t ts, const struct gpu_memory_event *e)
 {
     bool create = e->operation == VULKAN_MEMORY_EVENT_OPERATION_OP_CREATE,
          destroy = e->operation == VULKAN_MEMORY_EVENT_OPERATION_OP_DESTROY,
@@ -157,11 +149,11 @@ static void count_memory(struct machine_ctx *m, const struct memory_event *e)
         return;
     }
     *sum += create || bind ? e->size : 0 - e->size;
-    struct track_dim dims[] = {{"upid", DIM_INT, e->upid}, {dim, DIM_INT, e->type}};
+    struct track_dim dims[] = {{"upid", DIM_INT, process_tracker_process(m->processes, e->pid)},
+                               {dim, DIM_INT, e->type}};
     if (dim_value)
         dims[1] = (struct track_dim){dim, DIM_STR, dim_value};
-    system_counter_later(m->system, e->ts, system_counter_track(m, type, name, NULL, dims, 2), (double)(int64_t)*sum,
-                         ARGSET_NONE);
+    counter_push(m->im, ts, system_counter_track(m, type, name, NULL, dims, 2), (double)(int64_t)*sum);
 }
 
 static strid interned_text(struct packet *p, uint32_t field, uint64_t iid)
@@ -210,10 +202,21 @@ static void add_annotation(struct packet *p, struct arg_list *list, struct slice
     arg_list_add(&p->m->st->args, list, key, key, type, word);
 }
 
-/* The samples have times of their own, so they are pushed before anything is parsed. */
+static void parse_memory_events(void *owner, const struct sort_event *events, size_t n)
+{
+    struct machine_ctx *m = owner;
+    for (size_t i = 0; i < n; i++)
+        count_memory(m, events[i].ts, &m->system->gpu_work->memory_events.p[events[i].a]);
+}
+
+/* The events have times of their own, in whose order they are summed up, so they are pushed before anything is
+ * parsed. */
 enum tokenize_result vulkan_memory_event_tokenize(struct packet *p)
 {
-    struct memory_event e = {0};
+    struct machine_ctx *m = p->m;
+    struct gpu_work *w = gpu_work_of(m);
+    struct gpu_memory_event e = {0};
+    int64_t ts = 0;
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
     while (pb_next(&c, &f)) {
@@ -222,9 +225,9 @@ enum tokenize_result vulkan_memory_event_tokenize(struct packet *p)
         else if (f.id == VULKAN_MEMORY_EVENT_OPERATION)
             e.operation = pb_u32(&f);
         else if (f.id == VULKAN_MEMORY_EVENT_TIMESTAMP)
-            e.ts = pb_i64(&f);
+            ts = pb_i64(&f);
         else if (f.id == VULKAN_MEMORY_EVENT_PID)
-            e.upid = process_tracker_process(p->m->processes, pb_u32(&f));
+            e.pid = pb_u32(&f);
         else if (f.id == VULKAN_MEMORY_EVENT_MEMORY_SIZE)
             e.size = pb_u64(&f);
         else if (f.id == VULKAN_MEMORY_EVENT_ALLOCATION_SCOPE)
@@ -232,7 +235,14 @@ enum tokenize_result vulkan_memory_event_tokenize(struct packet *p)
         else if (f.id == VULKAN_MEMORY_EVENT_MEMORY_TYPE)
             e.type = pb_u32(&f);
     }
-    count_memory(p->m, &e);
+    if (!w || !vec_push(&w->memory_events, e)) {
+        m->im->failed = true;
+        return TOKENIZE_PUSH;
+    }
+    if (w->memory_queue == UINT32_MAX)
+        w->memory_queue = sorter_add_queue(m->im->sorter, parse_memory_events, m);
+    if (w->memory_queue != UINT32_MAX)
+        sorter_push(m->im->sorter, w->memory_queue, (struct sort_event){ts, w->memory_events.n - 1, 0});
     return TOKENIZE_PUSH;
 }
 
