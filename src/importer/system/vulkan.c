@@ -235,13 +235,11 @@ enum tokenize_result vulkan_memory_event_tokenize(struct packet *p)
         else if (f.id == VULKAN_MEMORY_EVENT_MEMORY_TYPE)
             e.type = pb_u32(&f);
     }
-    if (!w || !vec_push(&w->memory_events, e)) {
-        m->im->failed = true;
-        return TOKENIZE_PUSH;
-    }
-    if (w->memory_queue == UINT32_MAX)
+    if (w && w->memory_queue == UINT32_MAX)
         w->memory_queue = sorter_add_queue(m->im->sorter, parse_memory_events, m);
-    if (w->memory_queue != UINT32_MAX)
+    if (!w || w->memory_queue == UINT32_MAX || !vec_push(&w->memory_events, e))
+        m->im->failed = true;
+    else
         sorter_push(m->im->sorter, w->memory_queue, (struct sort_event){ts, w->memory_events.n - 1, 0});
     return TOKENIZE_PUSH;
 }
