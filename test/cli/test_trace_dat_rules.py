@@ -185,6 +185,21 @@ class TraceDatRules(harness.Case):
         self.assertEqual(self.ticks(f), self.USUAL + [(3000, 1023, 5)])
         self.assertEqual(self.told(f), {("trace_dat_bad_section", "0"): 2})
 
+    def test_more_rows_than_there_are_cpus(self):
+        """Options may be compressed: 9 KB had 100,000 rows, each of which was gone to."""
+        k = KERNELS[0]
+        f = self.usual(k, 7, "zlib", squeeze_options=True)
+        honest, rows = f.option, 2000
+        def option(number, data):
+            if number == BUFFER:
+                clock = data.index(b"\0", data.index(b"\0", 8) + 1) + 1
+                data = data[:clock + 4] + k.u32(rows) + data[clock + 8:clock + 28] * rows
+            return honest(number, data)
+        f.option = option
+        cpus = self.rows(f, "SELECT count(*) FROM ftrace_event")
+        self.assertLessEqual(int(cpus[0][0]), 1024 * len(self.USUAL))
+        self.assertEqual(self.told(f)[("trace_dat_bad_section", "0")], 1)
+
     def test_cut_anywhere(self):
         """What came before is there, and the loss is told. Each form at other bytes; at every byte: unit.cuts."""
         k, step = Kernel(True, 4, 128), 37

@@ -79,7 +79,8 @@ static int read_buffer(struct dat_file *f, struct slice option)
     } else {
         f->truncated = true;
     }
-    for (; n && !c.bad; n--) {
+    f->bad_sections += n > DAT_MAX_CPUS; /* each CPU has its data in one place */
+    for (n = n < DAT_MAX_CPUS ? n : DAT_MAX_CPUS; n && !c.bad; n--) {
         struct dat_cpu row = {.cpu = dat_u32(&c)};
         row.offset = dat_u64(&c);
         row.size = dat_u64(&c);
