@@ -190,6 +190,10 @@ static const struct rule rules[] = {
      "INCLUDE PERFETTO MODULE traced.stats; SELECT * FROM traced_clone_flush_latency", "0,30,0,0;2,20,0,0"},
     {"a clone whose beginning is not known", CLOCKS "1{8:30 10:1 69{11:2}}",
      "INCLUDE PERFETTO MODULE traced.stats; SELECT count() FROM traced_clone_flush_latency", "0"},
+    {"why a layer is not seen is no field of its message", "1{8:100 10:1 93{1:100 5:1 3{1{1:1 2'bare'}}}}",
+     "SELECT count() > 50, sum(key GLOB 'visib*') FROM __intrinsic_winscope_proto_to_args_with_defaults("
+     "'surfaceflinger_layer')",
+     "1,1"}, /* visible_region */
     {"layers that are not seen say why, behind their fields, also where other sets of args are gone",
      CLOCKS THREAD "1{8:5 10:1 11{9:1 23's' 4{10'q' 4:1}}} 1{8:6 10:1 11{9:2 4{10'r' 4:2}}} "
                    "1{8:100 10:1 93{1:100 5:1 3{1{1:1 2'bare'} 1{1:2 3:1}}}}",
@@ -209,7 +213,7 @@ static const struct rule rules[] = {
      "SELECT p.transition_id, x.key, x.int_value FROM __intrinsic_window_manager_shell_transition_protos AS p JOIN "
      "__intrinsic_winscope_proto_to_args_with_defaults('window_manager_shell_transition_protos') AS x USING "
      "(base64_proto_id) WHERE x.int_value > 0",
-     "1,id,1;1,create_time_ns,5;1,send_time_ns,10;1,id,1;1,dispatch_time_ns,20"},
+     "1,create_time_ns,5;1,send_time_ns,10;1,id,1;1,dispatch_time_ns,20"},
     {"atoms of statsd", CLOCKS "1{8:7 10:1 84{1{29{1:2}} 2:77 1{100001{1:5}}}}",
      "SELECT ts, name, " ARGS_OF("s", "arg_set_id") " FROM slice AS s",
      "7,atom_100001,field_1=5;77,screen_state_changed,screen_state_changed.state=DISPLAY_STATE_ON"},

@@ -119,7 +119,7 @@ static void decode_fields(struct importer *im, struct slice bytes, bool defaults
         return;
     struct context c = {im, generation_at(im, k.generation)};
     decode_message(im, c, k.type, slice_of(k.bytes, k.len), defaults, out);
-    for (uint32_t i = 0; i < k.extra.n; i++)
+    for (uint32_t i = 0; !defaults && i < k.extra.n; i++) /* these are no fields of the message */
         add_arg(im, out, &k.extra.args[i]);
 }
 

@@ -48,12 +48,13 @@ static const struct table *table_named(const struct storage *st, const char *nam
 struct expansion {
     struct storage *st;
     struct table *out;
-    strid table;         /* its name */
-    struct u64map taken; /* keys that messages of one transition share: set ones win */
+    strid table;          /* its name */
+    struct u64map shared; /* transition and key -> row + 1: messages of one transition have one row for each key */
     struct arg_list set, all;
 };
 
-static int append_arg(struct expansion *x, uint32_t id, const struct arg *a)
+/* Writes a row, new or in the place of `old` (its number + 1, 0: none). */
+static int put_arg(struct expansion *x, uint32_t id, const struct arg *a, uint64_t old)
 {
     strid type = strpool_intern_str(&x->st->strings, type_texts[a->type]);
     bool is_text = a->type == ARG_STRING || a->type == ARG_JSON, is_real = a->type == ARG_REAL;
@@ -65,7 +66,11 @@ static int append_arg(struct expansion *x, uint32_t id, const struct arg *a)
                        is_text ? a->word : 0,
                        is_real ? a->word : COL_NULL_F64,
                        type};
-    return table_append(x->out, words) == UINT32_MAX ? -MRD_ENOMEM : 0;
+    if (!old)
+        return table_append(x->out, words) == UINT32_MAX ? -MRD_ENOMEM : 0;
+    for (uint32_t c = 0; c < sizeof words / sizeof *words; c++)
+        table_set(x->out, c, (uint32_t)old - 1, words[c]);
+    return x->out->failed ? -MRD_ENOMEM : 0;
 }
 
 static bool has_key(const struct arg_list *l, strid key)
@@ -76,8 +81,22 @@ static bool has_key(const struct arg_list *l, strid key)
     return false;
 }
 
-/* The fields of one message. `group` (COL_NULL: none): messages of one group give a default once, and only for what
- * none of them sets. */
+/* A field of a message of a transition: what is set takes the place of what a message before said of it, a default does
+ * not. */
+static int share_arg(struct expansion *x, uint32_t id, const struct arg *a, int64_t group)
+{
+    bool added = false;
+    uint64_t *row = u64map_put(&x->shared, hash_combine(hash_u64((uint64_t)group), a->key), &added);
+    if (!row)
+        return -MRD_ENOMEM;
+    if (added)
+        *row = (uint64_t)x->out->n_rows + 1;
+    else if (!has_key(&x->set, a->key))
+        return 0;
+    return put_arg(x, id, a, added ? 0 : *row);
+}
+
+/* The fields of one message. `group`: the transition that it speaks of, COL_NULL for none. */
 static int expand(struct expansion *x, uint32_t id, int64_t group)
 {
     int rc = 0;
@@ -86,35 +105,9 @@ static int expand(struct expansion *x, uint32_t id, int64_t group)
     args_values_by(&x->st->args, ARGS_WITH_DEFAULTS, set, &x->all);
     if (group != COL_NULL)
         args_values(&x->st->args, set, &x->set);
-    for (size_t i = 0; i < x->all.n && rc == 0; i++) {
-        const struct arg *a = &x->all.p[i];
-        if (group != COL_NULL && !has_key(&x->set, a->key)) {
-            bool added = false;
-            if (!u64map_put(&x->taken, hash_combine(hash_u64((uint64_t)group), a->key), &added))
-                return -MRD_ENOMEM;
-            if (!added)
-                continue;
-        }
-        rc = append_arg(x, id, a);
-    }
+    for (size_t i = 0; i < x->all.n && rc == 0; i++)
+        rc = group != COL_NULL ? share_arg(x, id, &x->all.p[i], group) : put_arg(x, id, &x->all.p[i], 0);
     return rc;
-}
-
-/* Notes what the messages of each transition set, before any default is given. */
-static int note_set_keys(struct expansion *x, const struct table *t, uint32_t proto_column)
-{
-    for (uint32_t row = 0; row < t->n_rows; row++) {
-        int64_t id = table_get(t, proto_column, row);
-        uint64_t group = (uint64_t)table_get(t, window_manager_shell_transition_protos_c_transition_id, row);
-        if (id == COL_NULL)
-            continue;
-        x->set.n = 0;
-        args_values(&x->st->args, (argset){(uint32_t)id + 1}, &x->set);
-        for (size_t i = 0; i < x->set.n; i++)
-            if (!u64map_set(&x->taken, hash_combine(hash_u64(group), x->set.p[i].key), 1))
-                return -MRD_ENOMEM;
-    }
-    return 0;
 }
 
 static int proto_to_args(struct engine *e, sqlite3_value **args, struct table *out, struct error *err)
@@ -128,14 +121,14 @@ static int proto_to_args(struct engine *e, sqlite3_value **args, struct table *o
                          name ? name : "NULL");
     x.table = strpool_intern_str(&x.st->strings, name);
     bool grouped = t == &x.st->t[T_window_manager_shell_transition_protos];
-    int rc = grouped ? note_set_keys(&x, t, column) : 0;
+    int rc = 0;
     for (uint32_t row = 0; row < t->n_rows && rc == 0; row++) {
         int64_t id = table_get(t, column, row);
         int64_t group = grouped ? table_get(t, window_manager_shell_transition_protos_c_transition_id, row) : COL_NULL;
         if (id != COL_NULL && !stop_asked(engine_stop(e)))
             rc = expand(&x, (uint32_t)id, group);
     }
-    u64map_free(&x.taken);
+    u64map_free(&x.shared);
     arg_list_free(&x.set);
     arg_list_free(&x.all);
     return rc;
