@@ -191,6 +191,31 @@ const struct plan_from plan_froms[] = {
      {"t.tid", "d.ts", "d.id", "s.dur", "d.parent_id"},
      {0},
      {"d.name", "t.name"}},
+    /* SQLite makes an index of what it has computed first */
+    {"(SELECT track_id AS k, depth AS d, dur - lag(dur) OVER (PARTITION BY track_id ORDER BY ts) AS x, name AS w, "
+     "avg(dur) "
+     "OVER (PARTITION BY depth ORDER BY id ROWS 3 PRECEDING) AS m FROM v_slice) q JOIN v_thread t ON t.id = q.k",
+     {"q.k", "d", "x", "t.tid", "t.upid"},
+     {"m"},
+     {"q.w", "t.name"}},
+    {"v_thread t LEFT JOIN (SELECT depth AS k, ts AS a, coalesce(name, 'x') AS w, dur AS d FROM v_slice WHERE dur > 3) "
+     "q ON "
+     "q.k = t.tid",
+     {"t.tid", "k", "a", "q.d", "t.upid"},
+     {0},
+     {"w", "t.name"}},
+    {"(SELECT q.x AS a, t.tid AS b, q.w AS c, q.r AS r, t.name AS n FROM (SELECT depth AS k, name AS w, dur AS x, "
+     "rank() OVER "
+     "(ORDER BY dur) / 2.5 AS r FROM v_slice) q JOIN v_thread t ON t.id = q.k) z",
+     {"a", "z.b"},
+     {"r"},
+     {"c", "n"}},
+    {"v_thread t LEFT JOIN v_slice s USING (id) JOIN (SELECT tid % 7 AS k, upid AS u, min(name) AS w, count(*) AS n "
+     "FROM "
+     "v_thread GROUP BY 1, 2) g ON g.k = t.upid",
+     {"t.tid", "u", "g.n", "s.dur"},
+     {0},
+     {"w", "s.name", "t.name"}},
     {"below(3) b JOIN v_thread t ON t.id = b.d", {"b.ts", "b.dur", "d", "t.tid"}, {0}, {"b.name", "t.name"}},
 };
 const uint32_t plan_n_froms = sizeof plan_froms / sizeof *plan_froms;

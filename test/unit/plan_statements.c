@@ -96,7 +96,7 @@ static void put_json(struct text *t)
 static uint32_t put_groups(struct text *t)
 {
     uint32_t keys = pick(4), n = 0;
-    put(t, "SELECT ");
+    put(t, "SELECT %s", pick(8) ? "" : "DISTINCT ");
     for (; n < keys; n++) {
         put(t, n ? ", " : "");
         pick(3)
@@ -249,7 +249,7 @@ static uint32_t put_windows(struct text *t)
     struct text over;
     uint32_t n = 1 + pick(3);
     bool one_term, ordered = put_window_order(&over, &one_term), several = pick(3) == 0;
-    put(t, "SELECT ");
+    put(t, "SELECT %s", pick(5) ? "" : "DISTINCT ");
     for (uint32_t i = 0; i < n; i++) {
         put(t, i ? ", " : "");
         if (several && i)

@@ -210,6 +210,27 @@ START_TEST(orders_that_are_left_out)
 }
 END_TEST
 
+/* SQLite computes a query first, and makes an index of it: rows of one key come sorted by the columns that are named.
+ */
+START_TEST(orders_of_indexes)
+{
+    static const char *const statements[] = {
+        "WITH w AS (SELECT track_id AS k, name, dur, ts - lag(ts) OVER (PARTITION BY track_id ORDER BY ts) AS gap FROM "
+        "v_slice) SELECT w.name, w.gap, t.name FROM w JOIN v_thread t ON t.id = w.k",
+        "WITH w AS (SELECT track_id AS k, name, dur, dur / 1.5 - lag(dur) OVER (PARTITION BY track_id ORDER BY ts) AS "
+        "r "
+        "FROM v_slice) SELECT t.name, sum(w.r / 3), avg(w.r), group_concat(w.dur) FROM w JOIN v_thread t ON t.id = w.k "
+        "GROUP BY t.name",
+        "SELECT * FROM (SELECT q.d, t.tid AS b, q.w FROM (SELECT depth AS k, name AS w, dur AS d, rank() OVER (ORDER "
+        "BY "
+        "dur) AS r FROM v_slice) q JOIN v_thread t ON t.id = q.k) z",
+        "SELECT t.id, s.ts, s.name, s.dur FROM v_thread t LEFT JOIN v_slice s ON s.depth = t.tid",
+        "SELECT t.upid, s.name, s.ts FROM v_thread t LEFT JOIN v_slice s ON s.depth = t.tid AND s.dur > 4 ORDER BY 1",
+    };
+    all_planned(statements, sizeof statements / sizeof *statements);
+}
+END_TEST
+
 Suite *sql_plan_joins_suite(void);
 Suite *sql_plan_joins_suite(void)
 {
@@ -217,6 +238,7 @@ Suite *sql_plan_joins_suite(void)
     TCase *tc = tcase_create("joins");
     tcase_set_timeout(tc, 0);
     tcase_add_test(tc, right_and_full_joins);
+    tcase_add_test(tc, orders_of_indexes);
     tcase_add_test(tc, row_values);
     tcase_add_test(tc, texts_of_values_and_times);
     tcase_add_test(tc, first_rows_of_arms);

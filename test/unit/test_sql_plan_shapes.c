@@ -38,6 +38,13 @@ START_TEST(answers_that_were_wrong)
         "SELECT t.id, (SELECT min(CASE WHEN s.id > 900 THEN 9223372036854775807 END) FROM v_slice s WHERE s.id < t.id "
         "+ 905) "
         "FROM v_thread t",
+        /* DISTINCT of groups and of windows: the first of each kind, as they come */
+        "SELECT DISTINCT count(*) / 10, max(depth) FROM v_slice GROUP BY name",
+        "SELECT DISTINCT count(*) / 10 AS n FROM v_slice GROUP BY name ORDER BY name DESC LIMIT 5 OFFSET 1",
+        "SELECT DISTINCT depth, first_value(name) OVER w, last_value(name) OVER w FROM v_slice WINDOW w AS (PARTITION "
+        "BY depth ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)",
+        "SELECT DISTINCT track_id, dur / 2.5 - lag(dur) OVER (ORDER BY id) FROM v_slice ORDER BY 2, 1",
+        "SELECT DISTINCT ntile(4) OVER (ORDER BY dur, id) AS n FROM v_slice ORDER BY depth, id LIMIT 3",
         /* an empty text alone is NULL to a window */
         "SELECT id, group_concat(name) OVER (PARTITION BY id), group_concat(name, '') OVER (ORDER BY id) FROM v_slice "
         "WHERE name = '' OR id > 2500",

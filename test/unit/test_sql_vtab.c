@@ -421,6 +421,34 @@ START_TEST(an_interrupted_sort_leaves_rows)
 }
 END_TEST
 
+/* Rows that stand in order in parts, few of them or many: sorted, and equal ones as they came. */
+START_TEST(parts_in_order)
+{
+    enum { ROWS = 3000 };
+    for (uint32_t parts = 1; parts < 8; parts++) {
+        struct storage st;
+        struct table *t = &st.t[T_thread_state];
+        uint32_t rows[ROWS], length = ROWS / parts + 1;
+        stop_flag stop = false;
+        ck_assert_int_eq(storage_init(&st), 0);
+        for (uint32_t i = 0; i < ROWS; i++) {
+            int64_t dur = i % length / (2 + i / length);
+            thread_state_insert(&st, &(struct thread_state_row){.ts = i, .dur = dur, .waker_utid = COL_NULL});
+            rows[i] = i;
+        }
+        table_finalize(t);
+        const struct plan_order order = {thread_state_c_dur, parts % 2 == 0};
+        ck_assert(order_rows(t, &st.strings, &order, 1, false, 0, rows, ROWS, &stop));
+        for (uint32_t i = 1; i < ROWS; i++) {
+            int64_t a = table_get(t, thread_state_c_dur, rows[i - 1]), b = table_get(t, thread_state_c_dur, rows[i]);
+            ck_assert(order.desc ? a > b || (a == b && rows[i - 1] < rows[i])
+                                 : a < b || (a == b && rows[i - 1] < rows[i]));
+        }
+        storage_free(&st);
+    }
+}
+END_TEST
+
 /* What the ends of a column rule out, and nothing else: words outside of them, and all where every row is NULL. */
 START_TEST(tests_outside_of_a_column_are_known)
 {
@@ -469,6 +497,7 @@ Suite *sql_vtab_suite(void)
     tcase_add_test(t, conditions_are_taken_beside_many_names);
     tcase_add_test(t, tests_outside_of_a_column_are_known);
     tcase_add_test(t, an_interrupted_sort_leaves_rows);
+    tcase_add_test(t, parts_in_order);
     tcase_add_loop_test(t, chosen_queries_answer_as_plain_tables, 0, (int)(sizeof cases / sizeof *cases));
     suite_add_tcase(s, t);
     return s;

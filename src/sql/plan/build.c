@@ -63,11 +63,14 @@ static bool add_star(struct reader *r, const struct sql_item *item)
         if (item->table.len && !sql_name_equal(item->table, e->alias))
             continue;
         any = true;
-        for (uint32_t c = 0; c < e->n_columns; c++)
-            if (!e->columns[c].hidden && (item->table.len || !e->columns[c].joined) &&
-                !plan_add_item(r, scope_column_value(&e->columns[c], !item->table.len), e->columns[c].name.p,
-                               e->columns[c].name.len))
+        for (uint32_t c = 0; c < e->n_columns; c++) {
+            struct scope_column *column = &e->columns[c];
+            if (column->hidden || (!item->table.len && column->joined))
+                continue;
+            column->used = true;
+            if (!plan_add_item(r, scope_column_value(column, !item->table.len), column->name.p, column->name.len))
                 return false;
+        }
     }
     return any;
 }
@@ -274,8 +277,6 @@ static bool read_core(struct reader *r, const struct sql_select *s)
         return false;
     turn_groups(p, r->loop_arm ? NULL : s->query->order);
     p->distinct = s->distinct || (once && !p->grouped && !p->n_windows && has_few_values(p));
-    if (p->distinct && (p->grouped || p->n_windows))
-        return false;
     plan_settle_distinct(r);
     if (queries && plan_is_small(r))
         return false;

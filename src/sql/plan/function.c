@@ -37,7 +37,6 @@ static const struct {
              {"rtrim", PLAN_TEXT, 1, 2, 't', 0},
              {"reverse", PLAN_TEXT, 1, 1, 't', 0},
              {"str_split", PLAN_TEXT, 3, 3, 't', 0},
-             {"null_if_empty", PLAN_TEXT, 1, 1, 't', 0},
              {"demangle", PLAN_TEXT, 1, 1, 't', 0},
              {"__intrinsic_strip_hex", PLAN_TEXT, 2, 2, 't', 'n'},
              {"instr", PLAN_INT, 2, 2, 't', 0},

@@ -378,6 +378,11 @@ static uint32_t named_alone(const struct loops *l, int parent, const struct quer
     return found;
 }
 
+static bool is_automatic(const struct line *line)
+{
+    return strstr(line->text, " USING AUTOMATIC ") != NULL;
+}
+
 static bool walk(struct loops *l, int parent, struct query_plan *p, int depth)
 {
     struct guess guess = {l, p, parent, named_alone(l, parent, p), 0};
@@ -397,15 +402,18 @@ static bool walk(struct loops *l, int parent, struct query_plan *p, int depth)
         if (source == -2)
             source = source_meant(&guess, i, placed);
         if (source >= 0) {
+            int16_t keys[PLAN_MAX_KEYS];
+            uint32_t n_keys = equal_columns(p, (uint8_t)source, placed, keys);
             /* an index that SQLite makes is sorted by all its columns; of one row at most that shows nothing */
             if (p->n_loops == PLAN_MAX_SOURCES ||
-                (strstr(l->lines[i].text, " USING AUTOMATIC ") && !is_determined(p, (uint8_t)source, placed)))
+                (is_automatic(&l->lines[i]) && !is_determined(p, (uint8_t)source, placed) &&
+                 !index_order_add(p, (uint8_t)source, name, keys, n_keys)))
                 return false;
             p->loops[p->n_loops++] = (uint8_t)source;
             continue;
         }
         int child = source == -1 && depth < PLAN_MAX_DEPTH ? loops_child(l, parent, name) : -1;
-        if (child < 0 || !walk(l, child, p, depth + 1))
+        if (child < 0 || is_automatic(&l->lines[i]) || !walk(l, child, p, depth + 1))
             return false;
     }
     return true;
@@ -497,7 +505,7 @@ static bool read_arms(struct loops *l, struct query_plan *p)
 
 bool loops_order(struct loops *l, int parent, struct query_plan *p)
 {
-    p->n_loops = 0;
+    p->n_loops = p->n_index_terms = 0;
     if (may_read_by_list(p))
         return false;
     if (p->n_sources == 1) {
@@ -509,7 +517,8 @@ bool loops_order(struct loops *l, int parent, struct query_plan *p)
     if (!l || (p->right && p->n_sources > 2)) /* SQLite may turn the loops before a right join around */
         return false;
     load(l);
-    return parent >= 0 && walk(l, parent, p, 0) && p->n_loops == p->n_sources;
+    return parent >= 0 && walk(l, parent, p, 0) && p->n_loops == p->n_sources &&
+           p->n_loops + p->n_index_terms < PLAN_MAX_ORDER;
 }
 
 /* Without the sources that have one row at most for each row of those before them. */
@@ -527,6 +536,8 @@ static uint32_t reduce(const struct query_plan *p, const uint8_t *order, uint32_
 bool loops_agree(const struct query_plan *p)
 {
     uint8_t steps[PLAN_MAX_SOURCES], a[PLAN_MAX_SOURCES], b[PLAN_MAX_SOURCES];
+    if (p->n_index_terms)
+        return false;
     for (uint32_t i = 0; i < p->n_steps; i++)
         steps[i] = p->steps[i].source;
     uint32_t n = reduce(p, steps, p->n_steps, a);

@@ -13,7 +13,7 @@ static bool matches(const struct scope_column *c, struct sql_name name)
     return sql_name_equal(c->name, name);
 }
 
-static const struct scope_column *find_in(const struct scope_entry *e, struct sql_name name, bool joined)
+static struct scope_column *find_in(const struct scope_entry *e, struct sql_name name, bool joined)
 {
     for (uint32_t i = 0; i < e->n_columns; i++)
         if (matches(&e->columns[i], name) && (joined || !e->columns[i].joined))
@@ -36,20 +36,21 @@ const struct scope_column *scope_column_of(const struct reader *r, const struct 
 
 int scope_find(const struct reader *r, const struct sql_expr *x, struct plan_expr **out)
 {
-    const struct scope_column *found = NULL;
+    struct scope_column *found = NULL;
     if (x->schema.len)
         return -1;
     for (uint32_t i = 0; i < r->scope->n_entries; i++) {
         const struct scope_entry *e = &r->scope->entries[i];
         if (x->table.len && !sql_name_equal(x->table, e->alias))
             continue;
-        const struct scope_column *c = find_in(e, x->name, x->table.len != 0);
+        struct scope_column *c = find_in(e, x->name, x->table.len != 0);
         if (c && found)
             return -1;
         found = c ? c : found;
     }
     if (!found)
         return 0;
+    found->used = true;
     *out = scope_column_value(found, !x->table.len);
     return *out ? 1 : -1;
 }
@@ -346,10 +347,13 @@ static bool hand_on_columns(struct reader *outer, struct reader *inner, struct s
             const struct scope_entry *from = &inner->scope->entries[k];
             if (i->table.len && !sql_name_equal(i->table, from->alias))
                 continue;
-            for (uint32_t c = 0; c < from->n_columns; c++)
-                if (!from->columns[c].hidden && (i->table.len || !from->columns[c].joined) &&
-                    !add_column(outer, e, from->columns[c].name, handed_on(outer, from->columns[c].expr, left)))
+            for (uint32_t c = 0; c < from->n_columns; c++) {
+                if (from->columns[c].hidden || (!i->table.len && from->columns[c].joined))
+                    continue;
+                from->columns[c].used = true;
+                if (!add_column(outer, e, from->columns[c].name, handed_on(outer, from->columns[c].expr, left)))
                     return false;
+            }
         }
     }
     return e != NULL;
@@ -376,7 +380,8 @@ static bool take_apart(struct reader *outer, const struct sql_query *q, const st
     if (!scope || inner.depth > PLAN_MAX_DEPTH || !read_from(&inner, q->selects->from))
         return false;
     struct plan_source *only = &outer->plan->sources[first];
-    if (outer->plan->n_sources == first + 1 && only->n_printed < 4)
+    uint32_t name_place = outer->plan->n_sources == first + 1 ? only->n_printed : 4;
+    if (name_place < 4)
         only->printed[only->n_printed++] = alias;
     if (left) {
         if (outer->plan->n_sources != first + 1)
@@ -387,7 +392,11 @@ static bool take_apart(struct reader *outer, const struct sql_query *q, const st
     if (q->selects->where && !read_conjunction(&inner, q->selects->where, outer->plan->where, &outer->plan->n_where))
         return false;
     inner.aliases_allowed = false;
-    return hand_on_columns(outer, &inner, alias, left);
+    if (!hand_on_columns(outer, &inner, alias, left))
+        return false;
+    if (name_place < 4)
+        only->entries[name_place] = &outer->scope->entries[outer->scope->n_entries - 1];
+    return true;
 }
 
 bool read_from_plan(struct reader *r, struct query_plan *sub, struct sql_name alias, bool left)
@@ -399,6 +408,7 @@ bool read_from_plan(struct reader *r, struct query_plan *sub, struct sql_name al
         return false;
     }
     s->sub = sub;
+    s->entries[0] = e;
     r->plan->n_sources++;
     for (uint32_t i = 0; i < sub->n_items; i++) {
         const struct plan_expr *of = sub->items[i].expr;
@@ -577,13 +587,13 @@ static bool read_using(struct reader *r, const struct sql_from *f, struct plan_e
     for (const struct sql_expr *x = f->using_columns; x; x = x->next) {
         struct scope_column *left = NULL, *own = NULL;
         for (uint32_t i = 0; i + 1 < r->scope->n_entries && !left; i++)
-            left = (struct scope_column *)(uintptr_t)find_in(&r->scope->entries[i], x->name, false);
+            left = find_in(&r->scope->entries[i], x->name, false);
         for (uint32_t i = 0; i < right->n_columns && !own; i++)
             own = matches(&right->columns[i], x->name) ? &right->columns[i] : NULL;
         if (!left || !own || !left->expr || !own->expr || left->expr->mixed || own->expr->mixed ||
             !add_equality(r, scope_column_value(left, true), own->expr, terms, n))
             return false;
-        own->joined = true;
+        own->joined = own->used = left->used = true;
         if ((f->join & JOIN_RIGHT) && !merge(r, left, own->expr))
             return false;
     }
@@ -596,7 +606,7 @@ static bool read_natural(struct reader *r, struct plan_expr **terms, uint32_t *n
     struct scope_entry *right = &r->scope->entries[r->scope->n_entries - 1];
     for (uint32_t k = 0; k < right->n_columns; k++) {
         struct scope_column *own = &right->columns[k];
-        const struct scope_column *left = NULL;
+        struct scope_column *left = NULL;
         for (uint32_t i = 0; i + 1 < r->scope->n_entries && !left && !own->hidden; i++)
             left = find_in(&r->scope->entries[i], own->name, false);
         if (!left)
@@ -604,7 +614,7 @@ static bool read_natural(struct reader *r, struct plan_expr **terms, uint32_t *n
         if (left->hidden || !left->expr || !own->expr || left->expr->mixed || own->expr->mixed ||
             !add_equality(r, left->expr, own->expr, terms, n))
             return false;
-        own->joined = true;
+        own->joined = own->used = left->used = true;
     }
     return true;
 }

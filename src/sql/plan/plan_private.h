@@ -140,6 +140,7 @@ struct plan_source {
     struct plan_expr *kin_of;
     uint32_t n_columns;         /* of that one */
     struct sql_name printed[4]; /* as EXPLAIN QUERY PLAN may call it: by its name, or that of a view around it */
+    const struct scope_entry *entries[4]; /* by name, while the plan is made: of a query or a view; else NULL */
     uint32_t n_printed;
     bool left;  /* of a left join: rows before it stay without one of it */
     bool right; /* of a right join: its rows stay without any of those before it; with `left`, of a full one */
@@ -281,6 +282,9 @@ struct query_plan {
     bool picks_first;                /* only which row of equals stands for a group shows order: `loops` tell it */
     uint8_t loops[PLAN_MAX_SOURCES]; /* sources from the outermost loop of SQLite to the innermost */
     uint32_t n_loops;
+    struct plan_expr *index_terms[PLAN_MAX_ORDER]; /* by which rows of a loop come, in the place of their numbers */
+    uint8_t index_loops[PLAN_MAX_ORDER];           /* by term: the loop, ascending */
+    uint32_t n_index_terms;
     struct plan_expr
         *arms[PLAN_MAX_LOOKED_UP]; /* of an OR that SQLite looks up one by one; rows come by the first that holds */
     uint32_t n_arms;
@@ -326,6 +330,7 @@ struct scope_column {
     struct plan_expr *expr;
     struct plan_expr *merged; /* of USING of a right join: what the bare name and `*` mean; NULL: `expr` */
     bool hidden;              /* `*` does not stand for it */
+    bool used;                /* the core names it */
     bool joined;              /* of USING, on the right: `*` and bare names do not mean it */
 };
 
@@ -600,6 +605,9 @@ bool loops_say(struct loops *l, int parent, const char *text);
 /* The columns by whose words the rows of the outermost loop come, before those are looked through for the first of each
  * kind (*n 0: as they lie); false: not known. */
 bool loops_order_of_codes(struct loops *l, int parent, int16_t columns[PLAN_MAX_ORDER], uint32_t *n);
+/* Rows of the next loop come from an index that SQLite makes, of the query or view of that name, by columns that are
+ * equal to others: index_order.c. False: their order is not known. */
+bool index_order_add(struct query_plan *p, uint8_t source, struct sql_name name, const int16_t *keys, uint32_t n_keys);
 /* True when the rows that the steps give are in that order. */
 bool loops_agree(const struct query_plan *p);
 

@@ -82,38 +82,30 @@ struct emitter {
     uint32_t *seen, seen_mask; /* DISTINCT: row + 1 by hash */
 };
 
-static bool rehash(struct emitter *e);
+static uint64_t hash_word(const struct emitter *e, uint32_t k, uint64_t h, int64_t word)
+{
+    bool zero = e->t->columns[k].type == COL_F64 && word == column_f64_word(-0.0);
+    return hash_combine(h, zero ? 0 : (uint64_t)word);
+}
 
 static uint64_t hash_row(const struct emitter *e, uint32_t row)
 {
     uint64_t h = 0;
-    for (uint32_t k = 0; k < e->r->plan->n_items; k++) {
-        int64_t word = table_get(e->t, k, row);
-        if (e->t->columns[k].type == COL_F64 && word == column_f64_word(-0.0))
-            word = 0;
-        h = hash_combine(h, (uint64_t)word);
-    }
+    for (uint32_t k = 0; k < e->r->plan->n_items; k++)
+        h = hash_word(e, k, h, table_get(e->t, k, row));
     return h;
 }
 
-static bool same_rows(const struct emitter *e, uint32_t a, uint32_t b)
+/* Are the items of row i of a batch those of a row of the answer? */
+static bool is_row(const struct emitter *e, uint32_t row, const int64_t *const *columns, uint32_t i)
 {
     for (uint32_t k = 0; k < e->r->plan->n_items; k++) {
-        int64_t x = table_get(e->t, k, a), y = table_get(e->t, k, b);
+        int64_t x = table_get(e->t, k, row), y = columns[k][i];
         bool zeros = e->t->columns[k].type == COL_F64 && column_f64(x) == 0 && column_f64(y) == 0;
         if (x != y && !zeros)
             return false;
     }
     return true;
-}
-
-/* The place of a row in the set of rows seen: that of an equal one, or a free one. */
-static uint32_t *find_seen(const struct emitter *e, uint32_t row)
-{
-    uint32_t at = (uint32_t)hash_row(e, row) & e->seen_mask;
-    while (e->seen[at] && !same_rows(e, e->seen[at] - 1, row))
-        at = (at + 1) & e->seen_mask;
-    return &e->seen[at];
 }
 
 static bool rehash(struct emitter *e)
@@ -126,27 +118,35 @@ static bool rehash(struct emitter *e)
         e->r->rc = e->r->rc ? e->r->rc : SQLITE_NOMEM;
         return false;
     }
-    for (uint32_t i = 0; i < e->t->n_rows; i++)
-        *find_seen(e, i) = i + 1;
+    for (uint32_t i = 0; i < e->t->n_rows; i++) {
+        uint32_t at = (uint32_t)hash_row(e, i) & mask;
+        while (e->seen[at])
+            at = (at + 1) & mask;
+        e->seen[at] = i + 1;
+    }
     return true;
 }
 
-/* Appends row by row; one that has been seen is taken back. */
+/* Appends the rows whose items have not been seen. */
 static bool append_distinct(struct emitter *e, const int64_t *const *columns, uint32_t n)
 {
     const int64_t *one[PLAN_MAX_ITEMS + PLAN_MAX_ORDER];
     for (uint32_t i = 0; i < n; i++) {
+        uint64_t h = 0;
         if ((!e->seen || e->t->n_rows * 2ull > e->seen_mask) && !rehash(e))
             return false;
+        for (uint32_t k = 0; k < e->r->plan->n_items; k++)
+            h = hash_word(e, k, h, columns[k][i]);
+        uint32_t at = (uint32_t)h & e->seen_mask;
+        while (e->seen[at] && !is_row(e, e->seen[at] - 1, columns, i))
+            at = (at + 1) & e->seen_mask;
+        if (e->seen[at])
+            continue;
         for (uint32_t k = 0; k < e->t->def->n_columns; k++)
             one[k] = columns[k] + i;
         if (!stage_append(e->r, e->t, one, 1))
             return false;
-        uint32_t row = e->t->n_rows - 1, *place = find_seen(e, row);
-        if (*place)
-            e->t->n_rows--;
-        else
-            *place = row + 1;
+        e->seen[at] = e->t->n_rows;
     }
     return true;
 }
@@ -184,7 +184,7 @@ static struct table *answer_table(struct run *r)
 struct collector {
     struct sink base;
     struct run *r;
-    struct table *t; /* row numbers, a column for each source; then the lookup that finds the row first */
+    struct table *t; /* row numbers, a column for each source; the lookup that finds the row first; index_terms */
 };
 
 /* Of each row, which of the lookups of an OR finds it first. */
@@ -200,11 +200,16 @@ static void find_arms(struct run *r, const struct batch *b, uint8_t *arms)
 static bool collect(struct sink *s, const struct batch *b)
 {
     struct collector *c = (struct collector *)s;
+    const struct query_plan *p = c->r->plan;
     int64_t words[PLAN_MAX_SOURCES + 1][BATCH / 16];
-    const int64_t *columns[PLAN_MAX_SOURCES + 1];
-    uint32_t n_sources = c->r->plan->n_sources;
+    const int64_t *columns[PLAN_MAX_SOURCES + 1 + PLAN_MAX_ORDER], *terms[PLAN_MAX_ORDER];
+    uint32_t n_sources = p->n_sources;
     uint8_t arms[BATCH];
     find_arms(c->r, b, arms);
+    for (uint32_t k = 0; k < p->n_index_terms; k++)
+        terms[k] = eval(c->r, p->index_terms[k], b);
+    if (c->r->rc)
+        return false;
     for (uint32_t at = 0; at < b->n; at += BATCH / 16) {
         uint32_t n = b->n - at < BATCH / 16 ? b->n - at : BATCH / 16;
         for (uint32_t k = 0; k < n_sources; k++) {
@@ -215,6 +220,8 @@ static bool collect(struct sink *s, const struct batch *b)
         for (uint32_t i = 0; i < n; i++)
             words[n_sources][i] = arms[at + i];
         columns[n_sources] = words[n_sources];
+        for (uint32_t k = 0; k < p->n_index_terms; k++)
+            columns[n_sources + 1 + k] = terms[k] + at;
         if (!stage_append(c->r, c->t, columns, n))
             return false;
     }
@@ -249,14 +256,16 @@ void run_replay(struct run *r, const struct table *t, const uint32_t *order, uin
 static void run_in_order(struct run *r, struct sink *to)
 {
     const struct query_plan *p = r->plan;
-    enum plan_type types[PLAN_MAX_SOURCES + 1];
-    struct plan_order terms[PLAN_MAX_SOURCES + 1];
-    uint32_t n_terms = 0;
-    for (uint32_t k = 0; k <= p->n_sources; k++)
+    enum plan_type types[PLAN_MAX_SOURCES + 1 + PLAN_MAX_ORDER];
+    struct plan_order terms[PLAN_MAX_ORDER];
+    uint32_t n_terms = 0, n_columns = p->n_sources + 1, term = 0;
+    for (uint32_t k = 0; k < n_columns; k++)
         types[k] = PLAN_INT;
-    struct collector c = {{collect}, r, stage_new(r, types, p->n_sources + 1)};
+    for (uint32_t k = 0; k < p->n_index_terms; k++)
+        types[n_columns + k] = (enum plan_type)p->index_terms[k]->type;
+    struct collector c = {{collect}, r, stage_new(r, types, n_columns + p->n_index_terms)};
     uint32_t *order = NULL;
-    if (!c.t || p->n_loops + 1 > PLAN_MAX_ORDER) {
+    if (!c.t || p->n_loops + p->n_index_terms + 1 > PLAN_MAX_ORDER) {
         r->rc = r->rc ? r->rc : RUN_GAVE_UP;
     } else if (join_run(r, &c.base) == 0) {
         uint32_t n = c.t->n_rows;
@@ -268,8 +277,11 @@ static void run_in_order(struct run *r, struct sink *to)
             order[i] = i;
         if (p->n_arms)
             terms[n_terms++] = (struct plan_order){(int16_t)p->n_sources, false};
-        for (uint32_t k = 0; k < p->n_loops; k++)
+        for (uint32_t k = 0; k < p->n_loops; k++) {
+            for (; term < p->n_index_terms && p->index_loops[term] == k; term++)
+                terms[n_terms++] = (struct plan_order){(int16_t)(n_columns + term), false};
             terms[n_terms++] = (struct plan_order){p->loops[k], false};
+        }
         if (order && !order_rows(c.t, &r->e->storage->strings, terms, n_terms, false, 0, order, n, engine_stop(r->e)))
             r->rc = engine_gave_up(r->e);
         if (order && !r->rc)

@@ -129,8 +129,9 @@ bool plan_settle_order(struct reader *r)
     if (r->below_any && (!p->grouped || shows))
         return false;
     shows &= !orders_rows(p);
-    if (p->distinct && !open && !orders_all(p))
-        return false;
+    if (p->distinct && !p->grouped && !p->n_windows && !open &&
+        !orders_all(p)) /* groups and windows are looked through */
+        return false;   /* as they come */
     if (!p->grouped && !p->n_windows && !open && p->n_orders == 1 && p->orders_desc[0] &&
         may_be_reversed(p, p->orders[0]))
         return false;
@@ -148,7 +149,7 @@ bool plan_settle_order(struct reader *r)
     if (p->order_unknown || !order_of_loops(r))
         return false;
     p->restore_order = p->n_arms || !loops_agree(p);
-    p->picks_first = p->restore_order && p->grouped && !all_show && !p->n_arms;
+    p->picks_first = p->restore_order && p->grouped && !all_show && !p->n_arms && !p->n_index_terms;
     if (p->picks_first) {
         p->restore_order = false;
         p->unordered = true;

@@ -265,6 +265,63 @@ static bool radix_sort(struct keyed *keys, struct keyed *spare, uint32_t n, unsi
     return true;
 }
 
+enum { FEW_RUNS = 4 /* are merged sooner than sorted */ };
+
+/* Rows that stand in order already, one run behind the other: of arms of a compound, or of partitions. */
+struct runs {
+    uint32_t starts[FEW_RUNS + 1]; /* and the end of the last */
+    uint32_t n;                    /* more than FEW_RUNS: they are not counted any more */
+};
+
+static void find_runs(struct runs *r, const struct keyed *keys, uint32_t from, uint32_t end)
+{
+    for (uint32_t i = from; i < end && r->n <= FEW_RUNS; i++) {
+        if (i && keys[i].key >= keys[i - 1].key)
+            continue;
+        if (r->n < FEW_RUNS)
+            r->starts[r->n] = i;
+        r->n++;
+    }
+}
+
+/* Merges [lo, mid) and [mid, hi); of equal keys those of the first come first. */
+static void merge(const struct keyed *keys, uint32_t lo, uint32_t mid, uint32_t hi, struct keyed *out)
+{
+    uint32_t a = lo, b = mid;
+    out += lo;
+    while (a < mid && b < hi) {
+        bool second = keys[b].key < keys[a].key;
+        *out++ = keys[second ? b : a];
+        b += second;
+        a += !second;
+    }
+    memcpy(out, keys + a, (mid - a) * sizeof *keys);
+    memcpy(out + (mid - a), keys + b, (hi - b) * sizeof *keys);
+}
+
+static bool merge_runs(struct runs *r, struct keyed *keys, struct keyed *spare, uint32_t n, struct keyed **sorted,
+                       stop_flag *stop)
+{
+    r->starts[r->n] = n;
+    while (r->n > 1) {
+        uint32_t kept = 0;
+        if (stop_asked(stop))
+            return false;
+        for (uint32_t k = 0; k < r->n; k += 2) {
+            uint32_t lo = r->starts[k], mid = r->starts[k + 1], hi = k + 1 < r->n ? r->starts[k + 2] : mid;
+            merge(keys, lo, mid, hi, spare);
+            r->starts[kept++] = lo;
+        }
+        r->starts[kept] = n;
+        r->n = kept;
+        struct keyed *swap = keys;
+        keys = spare;
+        spare = swap;
+    }
+    *sorted = keys;
+    return true;
+}
+
 /* The `limit` smallest rows, in order, to the front: candidates are kept in a buffer of twice the limit. */
 static bool select_smallest(const struct coder *c, uint32_t n_coders, uint32_t limit, uint32_t *rows, uint32_t n,
                             stop_flag *stop)
@@ -303,17 +360,21 @@ static bool key_sort(const struct coder *c, uint32_t n_coders, unsigned bits, ui
     struct keyed *keys = n <= SMALL ? small : mem_alloc((size_t)n * sizeof *keys);
     struct keyed *spare = n <= SMALL ? NULL : mem_alloc((size_t)n * sizeof *keys), *sorted = keys;
     bool ok = keys && (spare || n <= SMALL);
+    struct runs runs = {.n = 0};
     for (uint32_t from = 0; ok && from < n; from += BLOCK) {
         uint64_t block[BLOCK];
         uint32_t count = n - from < BLOCK ? n - from : BLOCK;
         keys_of(c, n_coders, rows + from, count, block);
         for (uint32_t i = 0; i < count; i++)
             keys[from + i] = (struct keyed){block[i], rows[from + i], from + i};
+        find_runs(&runs, keys, from, from + count);
         ok = !stop_asked(stop);
     }
     if (ok) {
         if (n <= SMALL)
             qsort(keys, n, sizeof *keys, by_key);
+        else if (runs.n <= FEW_RUNS)
+            ok = merge_runs(&runs, keys, spare, n, &sorted, stop);
         else
             ok = radix_sort(keys, spare, n, bits, &sorted, stop);
         for (uint32_t i = 0; ok && i < n; i++)
