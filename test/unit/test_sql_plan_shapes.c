@@ -38,6 +38,12 @@ START_TEST(answers_that_were_wrong)
         "SELECT t.id, (SELECT min(CASE WHEN s.id > 900 THEN 9223372036854775807 END) FROM v_slice s WHERE s.id < t.id "
         "+ 905) "
         "FROM v_thread t",
+        /* sums of reals over frames that slide: added and taken away in SQLite's order */
+        "SELECT id, sum(value / 3) OVER (PARTITION BY track_id ORDER BY ts, id ROWS BETWEEN 4 PRECEDING AND 2 "
+        "FOLLOWING), "
+        "avg(value * 0.1) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND 3 FOLLOWING) FROM v_counter",
+        "SELECT id, total(dur / 7.0) OVER (ORDER BY id DESC RANGE BETWEEN 9 PRECEDING AND 5 FOLLOWING), sum(dur / 1e3) "
+        "OVER (ORDER BY depth GROUPS BETWEEN 2 PRECEDING AND 1 FOLLOWING) FROM v_slice",
         /* DISTINCT of groups and of windows: the first of each kind, as they come */
         "SELECT DISTINCT count(*) / 10, max(depth) FROM v_slice GROUP BY name",
         "SELECT DISTINCT count(*) / 10 AS n FROM v_slice GROUP BY name ORDER BY name DESC LIMIT 5 OFFSET 1",

@@ -2,6 +2,7 @@
  * partitions once. Functions over other partitions or orders are computed before, level by level. */
 #include "sql/plan/window_private.h"
 
+#include <math.h>
 #include <string.h>
 
 static bool fail(struct run *r, int rc)
@@ -269,7 +270,7 @@ static void add(struct running *s, const struct partition *p, bool real, int64_t
     if (!p->args || p->of->kind == WIN_COUNT)
         return;
     if (real) {
-        s->d += column_f64(word);
+        s->d = sign > 0 ? s->d + column_f64(word) : s->d - column_f64(word);
     } else {
         s->i += sign * (__int128)word;
         s->d += sign * (double)word;
@@ -296,27 +297,31 @@ static int64_t running_result(const struct running *s, const struct partition *p
     }
 }
 
-/* Adds rows as the frame takes them in; takes out those that leave it. */
+/* Takes out the rows that leave the frame, then adds those that it takes in: so does SQLite, where the frame holds the
+ * row itself. Of reals the order shows. */
 static void sum_up(const struct partition *p, bool real)
 {
     struct running s = {0};
     int64_t in = p->from, out = p->from;
     struct walk walk = {.peers_end = p->from};
     bool counts = p->of->kind == WIN_COUNT || p->of->kind == WIN_COUNT_ROWS, sliding = p->of->frame >= FRAME_SLIDING;
-    if (sliding && real && !counts && p->of->from != -FRAME_FAR) { /* the order of additions shows */
+    bool exact = sliding && real && !counts && p->of->from != -FRAME_FAR;
+    if (exact && (p->of->from > 0 || p->of->to < 0)) {
         fail(p->w->r, RUN_GAVE_UP);
         return;
     }
     for (uint32_t i = p->from; i < p->to && !p->w->r->rc; i++) {
         int64_t lo, hi;
         window_frame_of(p, i, &walk, &lo, &hi);
-        for (; in < hi; in++)
-            add(&s, p, real, in, 1);
         for (; out < lo && out < in; out++)
             add(&s, p, real, out, -1);
         if (in < lo) /* the frame lies behind all rows so far */
             in = out = lo;
+        for (; in < hi; in++)
+            add(&s, p, real, in, 1);
         p->out[i] = running_result(&s, p, real);
+        if (exact && !isfinite(s.d))
+            fail(p->w->r, RUN_GAVE_UP);
     }
     if (sliding && !counts && s.sizes >= 9007199254740992.0)
         fail(p->w->r, RUN_GAVE_UP);
