@@ -221,7 +221,11 @@ static void put_over(struct text *t, const char *over, bool ordered, bool one_te
         }
         break;
     }
-    put(t, " OVER (%s%s)", over, frames[pick(one_term ? 19 : ordered ? 15 : 11)]);
+    static const char *const excluded[] = {
+        "", "", "", "", " EXCLUDE CURRENT ROW", " EXCLUDE TIES", " EXCLUDE GROUP", " EXCLUDE NO OTHERS"};
+    const char *frame = frames[pick(one_term ? 19 : ordered ? 15 : 11)];
+    bool wide = strncmp(frame, " ROWS", 5) != 0 || strstr(frame, "UNBOUNDED"); /* SQLite goes through each frame anew */
+    put(t, " OVER (%s%s%s)", over, frame, wide ? "" : excluded[pick(8)]);
 }
 
 /* What stands in OVER (). True when it orders rows. */

@@ -39,11 +39,29 @@ START_TEST(answers_that_were_wrong)
         "+ 905) "
         "FROM v_thread t",
         /* sums of reals over frames that slide: added and taken away in SQLite's order */
-        "SELECT id, sum(value / 3) OVER (PARTITION BY track_id ORDER BY ts, id ROWS BETWEEN 4 PRECEDING AND 2 "
+        "SELECT id, sum(dur / 3.0) OVER (PARTITION BY track_id ORDER BY ts, id ROWS BETWEEN 4 PRECEDING AND 2 "
         "FOLLOWING), "
-        "avg(value * 0.1) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND 3 FOLLOWING) FROM v_counter",
+        "avg(dur * 0.1) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND 3 FOLLOWING) FROM v_slice",
         "SELECT id, total(dur / 7.0) OVER (ORDER BY id DESC RANGE BETWEEN 9 PRECEDING AND 5 FOLLOWING), sum(dur / 1e3) "
         "OVER (ORDER BY depth GROUPS BETWEEN 2 PRECEDING AND 1 FOLLOWING) FROM v_slice",
+        /* parts of frames that are left out */
+        "SELECT id, sum(dur) OVER (ORDER BY id ROWS BETWEEN 3 PRECEDING AND 3 FOLLOWING EXCLUDE CURRENT ROW), min(ts) "
+        "OVER "
+        "(ORDER BY depth GROUPS BETWEEN 1 PRECEDING AND 1 FOLLOWING EXCLUDE TIES) FROM v_slice WHERE id < 400",
+        "SELECT id, count(*) FILTER (WHERE dur > 5) OVER (PARTITION BY track_id ORDER BY depth RANGE BETWEEN 1 "
+        "PRECEDING AND "
+        "CURRENT ROW EXCLUDE GROUP), avg(dur / 3.0) OVER (PARTITION BY track_id ROWS BETWEEN UNBOUNDED PRECEDING AND 2 "
+        "FOLLOWING EXCLUDE CURRENT ROW) FROM v_slice WHERE id < 900",
+        "SELECT id, max(dur) OVER (PARTITION BY depth ORDER BY id DESC RANGE BETWEEN 40 PRECEDING AND 9 FOLLOWING "
+        "EXCLUDE "
+        "GROUP), total(dur / 7.0) FILTER (WHERE depth > 2) OVER (ORDER BY track_id GROUPS BETWEEN 2 PRECEDING AND "
+        "CURRENT "
+        "ROW EXCLUDE TIES), row_number() OVER (ORDER BY id ROWS BETWEEN 3 PRECEDING AND 3 FOLLOWING EXCLUDE CURRENT "
+        "ROW) "
+        "FROM v_slice WHERE id < 700",
+        "SELECT id, count(name) OVER (PARTITION BY track_id RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING "
+        "EXCLUDE TIES), min(dur) OVER (PARTITION BY track_id ROWS 4 PRECEDING EXCLUDE GROUP) FROM v_slice WHERE id < "
+        "700",
         /* DISTINCT of groups and of windows: the first of each kind, as they come */
         "SELECT DISTINCT count(*) / 10, max(depth) FROM v_slice GROUP BY name",
         "SELECT DISTINCT count(*) / 10 AS n FROM v_slice GROUP BY name ORDER BY name DESC LIMIT 5 OFFSET 1",

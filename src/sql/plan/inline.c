@@ -153,7 +153,7 @@ bool read_sql_table(struct reader *r, const struct sql_from *from, struct sql_na
     const char *text = arena_strndup(r->planner->arena, f.sql, strlen(f.sql));
     *kept = p;
     body.parameters = kept;
-    body.loops = text ? loops_new(r->planner, text) : NULL;
+    body.loops = text ? loops_new(r->planner, text, false) : NULL;
     body.loop_up = NULL;
     body.loop_arm = 0;
     body.any_order = r->below_any;

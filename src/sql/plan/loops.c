@@ -15,17 +15,19 @@ struct line {
 struct loops {
     struct planner *planner;
     const char *text;
+    bool part; /* of a statement: for that as a whole SQLite may make other indexes, or none */
     bool loaded;
     struct line lines[MAX_LINES];
     int n;
 };
 
-struct loops *loops_new(struct planner *planner, const char *text)
+struct loops *loops_new(struct planner *planner, const char *text, bool part)
 {
     struct loops *l = arena_zalloc(planner->arena, sizeof *l);
     if (l) {
         l->planner = planner;
         l->text = text;
+        l->part = part;
     }
     return l;
 }
@@ -405,9 +407,9 @@ static bool walk(struct loops *l, int parent, struct query_plan *p, int depth)
             int16_t keys[PLAN_MAX_KEYS];
             uint32_t n_keys = equal_columns(p, (uint8_t)source, placed, keys);
             /* an index that SQLite makes is sorted by all its columns; of one row at most that shows nothing */
+            bool sorted = is_automatic(&l->lines[i]) && !is_determined(p, (uint8_t)source, placed);
             if (p->n_loops == PLAN_MAX_SOURCES ||
-                (is_automatic(&l->lines[i]) && !is_determined(p, (uint8_t)source, placed) &&
-                 !index_order_add(p, (uint8_t)source, name, keys, n_keys)))
+                (sorted && (l->part || !index_order_add(p, (uint8_t)source, name, keys, n_keys))))
                 return false;
             p->loops[p->n_loops++] = (uint8_t)source;
             continue;

@@ -235,8 +235,11 @@ enum window_frame {
 
 #define FRAME_FAR (1ll << 40)
 
+enum window_exclude { EXCLUDE_NONE, EXCLUDE_ROW, EXCLUDE_GROUP, EXCLUDE_TIES };
+
 struct plan_window {
     uint8_t kind, frame, type;
+    uint8_t exclude; /* enum window_exclude */
     uint8_t level;
     int16_t arg, fallback, filter; /* columns of the stage; -1: none */
     int64_t offset;                /* of lag, lead, ntile, nth_value */
@@ -590,7 +593,8 @@ sqlite3_stmt *subtrees_prepare(struct planner *planner, bool show);
 
 /* ---- loops.c: the order of SQLite's loops, from EXPLAIN QUERY PLAN ---- */
 
-struct loops *loops_new(struct planner *planner, const char *text);
+/* `part`: the text is a part of the statement that SQLite runs. */
+struct loops *loops_new(struct planner *planner, const char *text, bool part);
 /* The step in which SQLite runs the query that is being read; -1: not known. */
 int loops_parent(const struct reader *r);
 /* The step in which SQLite computes the query of that name; -1: not known. */

@@ -212,7 +212,7 @@ static bool read_set(struct reader *r, struct plan_pointer *p, const struct sql_
     if (!text || !read_args(r, s, f, &columns))
         return false;
     struct reader in = *r;
-    in.loops = loops_new(r->planner, arena_printf(r->planner->arena, "%s%s", head, text));
+    in.loops = loops_new(r->planner, arena_printf(r->planner->arena, "%s%s", head, text), true);
     in.loop_up = NULL;
     in.loop_arm = 0;
     in.any_order = in.once = false;

@@ -105,7 +105,7 @@ static sqlite3_stmt *prepare_whole(struct planner *planner, enum purpose purpose
     uint32_t largest = 0;
     size_t len;
     const char *text = sql_tree_text(tree, planner->arena, tree->query->at, &len);
-    struct loops *loops = text ? loops_new(planner, text) : NULL;
+    struct loops *loops = text ? loops_new(planner, text, false) : NULL;
     struct reader r = {.planner = planner,
                        .tree = tree,
                        .loops = loops,

@@ -63,7 +63,7 @@ static struct query_plan *plan_of(struct subtrees *t, const struct sql_query *q,
     if (!one || (with && q->ctes) || t->n_tried++ >= MAX_TRIED)
         return NULL;
     const char *text = text_of(t, q, with);
-    struct loops *loops = text ? loops_new(t->planner, text) : NULL;
+    struct loops *loops = text ? loops_new(t->planner, text, true) : NULL;
     uint32_t largest = 0;
     struct reader r = {
         .planner = t->planner, .tree = t->tree, .parameters = t->planner->parameters, .loops = loops, .rows = &largest};

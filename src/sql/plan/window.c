@@ -96,7 +96,7 @@ static bool find_starts(struct windows *w)
 
 /* ---- functions ---- */
 
-static uint32_t peers_end(const struct partition *p, uint32_t at)
+uint32_t window_peers_end(const struct partition *p, uint32_t at)
 {
     while (++at < p->to && !(p->w->starts[at] & 2))
         ;
@@ -109,7 +109,7 @@ static void rank_rows(const struct partition *p)
     uint32_t n = p->to - p->from;
     int64_t dense = 0;
     for (uint32_t at = p->from, end; at < p->to; at = end) {
-        end = peers_end(p, at);
+        end = window_peers_end(p, at);
         int64_t v = at - p->from + 1;
         dense++;
         if (p->of->kind == WIN_DENSE_RANK)
@@ -184,7 +184,7 @@ void window_frame_of(const struct partition *p, uint32_t i, struct walk *w, int6
     switch (p->of->frame) {
     case FRAME_PEERS:
         if (i >= w->peers_end)
-            w->peers_end = peers_end(p, i);
+            w->peers_end = window_peers_end(p, i);
         *hi = w->peers_end;
         break;
     case FRAME_ROWS:
@@ -253,13 +253,7 @@ static void keep_extremes(const struct partition *p)
     mem_free(line);
 }
 
-struct running {
-    __int128 i;
-    double d, sizes;
-    int64_t n;
-};
-
-static void add(struct running *s, const struct partition *p, bool real, int64_t at, int sign)
+void window_add(struct window_running *s, const struct partition *p, bool real, int64_t at, int sign)
 {
     int64_t word = p->args ? p->args[at] : 0;
     if (p->filter && p->filter[at] != 1)
@@ -278,7 +272,7 @@ static void add(struct running *s, const struct partition *p, bool real, int64_t
     }
 }
 
-static int64_t running_result(const struct running *s, const struct partition *p, bool real)
+int64_t window_result(const struct window_running *s, const struct partition *p, bool real)
 {
     switch (p->of->kind) {
     case WIN_COUNT:
@@ -301,7 +295,7 @@ static int64_t running_result(const struct running *s, const struct partition *p
  * row itself. Of reals the order shows. */
 static void sum_up(const struct partition *p, bool real)
 {
-    struct running s = {0};
+    struct window_running s = {0};
     int64_t in = p->from, out = p->from;
     struct walk walk = {.peers_end = p->from};
     bool counts = p->of->kind == WIN_COUNT || p->of->kind == WIN_COUNT_ROWS, sliding = p->of->frame >= FRAME_SLIDING;
@@ -314,21 +308,25 @@ static void sum_up(const struct partition *p, bool real)
         int64_t lo, hi;
         window_frame_of(p, i, &walk, &lo, &hi);
         for (; out < lo && out < in; out++)
-            add(&s, p, real, out, -1);
+            window_add(&s, p, real, out, -1);
         if (in < lo) /* the frame lies behind all rows so far */
             in = out = lo;
         for (; in < hi; in++)
-            add(&s, p, real, in, 1);
-        p->out[i] = running_result(&s, p, real);
+            window_add(&s, p, real, in, 1);
+        p->out[i] = window_result(&s, p, real);
         if (exact && !isfinite(s.d))
             fail(p->w->r, RUN_GAVE_UP);
     }
-    if (sliding && !counts && s.sizes >= 9007199254740992.0)
+    if (sliding && !counts && s.sizes >= WINDOW_EXACT)
         fail(p->w->r, RUN_GAVE_UP);
 }
 
 static void run_partition(const struct partition *p, enum plan_type arg)
 {
+    if (p->of->exclude) {
+        window_exclude(p, arg == PLAN_REAL);
+        return;
+    }
     switch (p->of->kind) {
     case WIN_ROW_NUMBER:
     case WIN_NTILE:

@@ -31,6 +31,22 @@ struct walk {
     int64_t lo, hi, group;
 };
 
+/* A sum and how it came about. */
+struct window_running {
+    __int128 i;
+    double d, sizes;
+    int64_t n;
+};
+
+#define WINDOW_EXACT 9007199254740992.0 /* integers below are sums of reals, too */
+
+/* Adds the argument of a row (sign 1), or takes it away. */
+void window_add(struct window_running *s, const struct partition *p, bool real, int64_t at, int sign);
+int64_t window_result(const struct window_running *s, const struct partition *p, bool real);
+/* Behind the equals of a row. */
+uint32_t window_peers_end(const struct partition *p, uint32_t at);
+/* Aggregates with EXCLUDE: window_exclude.c. */
+void window_exclude(const struct partition *p, bool real);
 /* The frame of a row, [*lo, *hi). */
 void window_frame_of(const struct partition *p, uint32_t i, struct walk *w, int64_t *lo, int64_t *hi);
 /* The results of group_concat(): window_concat.c. */

@@ -58,12 +58,25 @@ static bool read_peers(struct reader *r, const struct sql_window *w, struct plan
     return w->order && r->plan;
 }
 
+/* Functions that get a frame of their own leave nothing out of it. */
+static bool read_exclude(const struct sql_window *w, struct plan_window *out)
+{
+    static const char *const names[] = {
+        [EXCLUDE_NONE] = "no", [EXCLUDE_ROW] = "current", [EXCLUDE_GROUP] = "group", [EXCLUDE_TIES] = "ties"};
+    uint8_t exclude = 0;
+    while (exclude < EXCLUDE_TIES && !sql_name_is(w->exclude, names[exclude]))
+        exclude++;
+    if (out->kind > WIN_LEAD)
+        out->exclude = exclude;
+    return !out->exclude || (out->kind >= WIN_COUNT_ROWS && out->kind <= WIN_MAX);
+}
+
 static bool read_frame(struct reader *r, const struct sql_window *w, struct plan_window *out)
 {
     out->frame = w->order ? FRAME_PEERS : FRAME_WHOLE;
     if (!w->frame.len)
         return true;
-    if (w->exclude.len && !sql_name_is(w->exclude, "no"))
+    if (w->exclude.len && !read_exclude(w, out))
         return false;
     bool rows = sql_name_is(w->frame, "rows"), from_start = is_unbounded(&w->from, FRAME_PRECEDING);
     bool to_row = w->to.kind == BOUND_CURRENT || w->to.kind == BOUND_NONE;
@@ -140,6 +153,7 @@ static void keep_frame(struct plan_level *l, const struct sql_window *over, cons
         keep_bound(l->frame + 1, &over->from, w->from);
         keep_bound(l->frame + 3, &over->to, w->to);
     }
+    l->frame[0] |= (int64_t)w->exclude << 8;
 }
 
 static bool same_level(const struct plan_level *a, const struct plan_level *b)
