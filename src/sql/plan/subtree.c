@@ -56,11 +56,22 @@ static const char *text_of(struct subtrees *t, const struct sql_query *q, const 
     return before ? arena_printf(arena, "%.*s %.*s", (int)n_head, before, (int)len, text) : NULL;
 }
 
+/* A compound with a right join in an arm: SQLite nests the loops of its arms in another way where it takes it apart
+ * into the query around it. */
+static bool is_turned(const struct sql_query *q)
+{
+    bool right = false;
+    for (const struct sql_select *s = q->selects; s; s = s->next)
+        for (const struct sql_from *f = s->from; f; f = f->next)
+            right |= (f->join & JOIN_RIGHT) != 0;
+    return right && q->selects->next;
+}
+
 static struct query_plan *plan_of(struct subtrees *t, const struct sql_query *q, const struct cte_scope *up)
 {
     bool one;
     const struct sql_query *with = with_around(up, &one);
-    if (!one || (with && q->ctes) || t->n_tried++ >= MAX_TRIED)
+    if (!one || (with && q->ctes) || is_turned(q) || t->n_tried++ >= MAX_TRIED)
         return NULL;
     const char *text = text_of(t, q, with);
     struct loops *loops = text ? loops_new(t->planner, text, true) : NULL;
