@@ -2,11 +2,13 @@
 #include "shell/did_you_mean.h"
 
 #include "base/alloc.h"
+#include "base/slice.h"
 #include "base/suggest.h"
 #include "shell/names.h"
 #include "shell/text_width.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,8 +48,9 @@ static void among_rows(struct tp *tp, const char *sql, struct suggestion *s, cha
     tp_result_close(r);
 }
 
-/* Columns of every table that is named in a text. */
-static void among_columns(struct tp *tp, const char *text, struct suggestion *s, char *best, size_t room)
+/* Columns of every table that is named in a text; of_table: where the best is from. */
+static void among_columns(struct tp *tp, const char *text, struct suggestion *s, char *best, size_t room,
+                          struct slice *of_table)
 {
     for (const char *p = text; *p;) {
         size_t n = 0;
@@ -55,8 +58,11 @@ static void among_columns(struct tp *tp, const char *text, struct suggestion *s,
             n++;
         if (n > 1 && n < 100 && !isdigit((unsigned char)*p)) {
             char sql[200];
+            unsigned before = s->best ? s->distance : UINT_MAX;
             snprintf(sql, sizeof sql, "SELECT name FROM pragma_table_info('%.*s')", (int)n, p);
             among_rows(tp, sql, s, best, room);
+            if (s->best && s->distance < before)
+                *of_table = slice_of(p, n);
         }
         p += n ? n : 1;
     }
@@ -77,12 +83,15 @@ const char *did_you_mean(struct tp *tp, const char *error, char *text, size_t ro
             word = dot + 1;
         }
         struct suggestion s = suggest(word, len);
+        struct slice table = slice_of("", 0);
         if (kinds[i].of_tables)
-            among_columns(tp, error, &s, best, sizeof best);
+            among_columns(tp, error, &s, best, sizeof best, &table);
         else
             among_rows(tp, kinds[i].names, &s, best, sizeof best);
         suggest_text(&s, "", said, sizeof said);
-        if (*said) /* " (did you mean 'x'?)": a line of its own here */
+        if (s.best && s.distance == 0 && kinds[i].of_tables)
+            snprintf(text, room, "'%s' is a column of %.*s", best, (int)table.len, (const char *)table.p);
+        else if (*said) /* " (did you mean 'x'?)": a line of its own here */
             snprintf(text, room, "%.*s", (int)strlen(said) - 3, said + 2);
         return text;
     }

@@ -6,8 +6,9 @@
 
 #include <stddef.h>
 
-/* "did you mean 'sched'?" for an error about a table, column, function or module that does not exist; else, or when
- * nothing is near, empty. `error` is a copy of tp_error(): the handle is asked for its names. Returns `text`. */
+/* "did you mean 'sched'?" for an error about a table, column, function or module that does not exist, "'name' is a
+ * column of thread" for a column that another table of the statement has; else, or when nothing is near, empty. `error`
+ * is a copy of tp_error(): the handle is asked for its names. Returns `text`. */
 const char *did_you_mean(struct tp *tp, const char *error, char *text, size_t room);
 
 /* Prints tp_error(), and what may have been meant, on standard error. */
