@@ -4,22 +4,26 @@
 
 #include <stdlib.h>
 
-static bool comes_before(const struct ctf_type *t, int64_t a, int64_t b)
+/* Numbers of a class as unsigned ones in the same order. */
+static uint64_t ordered(int64_t value, bool is_signed)
 {
-    return t->integer.is_signed ? a < b : (uint64_t)a < (uint64_t)b;
+    return (uint64_t)value ^ (is_signed ? 1ull << 63 : 0);
 }
 
-static int by_signed(const void *x, const void *y)
+static int compare(const struct ctf_range *a, const struct ctf_range *b, bool is_signed)
 {
-    const struct ctf_range *a = x, *b = y;
-    return a->lo != b->lo ? (a->lo < b->lo ? -1 : 1) : (a->place > b->place) - (a->place < b->place);
+    uint64_t x = ordered(a->lo, is_signed), y = ordered(b->lo, is_signed);
+    return x != y ? (x > y) - (x < y) : (a->place > b->place) - (a->place < b->place);
 }
 
-static int by_unsigned(const void *x, const void *y)
+static int by_signed(const void *a, const void *b)
 {
-    const struct ctf_range *a = x, *b = y;
-    return a->lo != b->lo ? ((uint64_t)a->lo < (uint64_t)b->lo ? -1 : 1)
-                          : (a->place > b->place) - (a->place < b->place);
+    return compare(a, b, true);
+}
+
+static int by_unsigned(const void *a, const void *b)
+{
+    return compare(a, b, false);
 }
 
 /* Of many ranges each value would go through all: they are found by where they begin. */
@@ -47,7 +51,7 @@ struct ctf_ranges ctf_ranges_near(const struct ctf_type *t, int64_t value)
         return (struct ctf_ranges){t->integer.ranges, end < CTF_MAX_CHOICES ? end : CTF_MAX_CHOICES};
     while (begin < end) {
         uint32_t mid = begin + (end - begin) / 2;
-        if (comes_before(t, value, t->integer.ranges[mid].lo))
+        if (ordered(value, t->integer.is_signed) < ordered(t->integer.ranges[mid].lo, t->integer.is_signed))
             end = mid;
         else
             begin = mid + 1;
