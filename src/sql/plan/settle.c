@@ -129,9 +129,9 @@ bool plan_settle_order(struct reader *r)
     if (r->below_any && (!p->grouped || shows))
         return false;
     shows &= !orders_rows(p);
-    if (p->distinct && !p->grouped && !p->n_windows && !open &&
-        !orders_all(p)) /* groups and windows are looked through */
-        return false;   /* as they come */
+    bool as_they_come = p->grouped || p->n_windows; /* DISTINCT looks through them so */
+    if (p->distinct && !as_they_come && !open && !orders_all(p))
+        return false;
     if (!p->grouped && !p->n_windows && !open && p->n_orders == 1 && p->orders_desc[0] &&
         may_be_reversed(p, p->orders[0]))
         return false;

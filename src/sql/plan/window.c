@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-static bool fail(struct run *r, int rc)
+bool window_fail(struct run *r, int rc)
 {
     if (!r->rc)
         r->rc = rc;
@@ -33,7 +33,7 @@ struct sink *window_open(struct run *r)
         w->t = stage_new(r, types, p->window_rows.n_columns);
     if (!w || !w->t) {
         mem_free(w);
-        fail(r, SQLITE_NOMEM);
+        window_fail(r, SQLITE_NOMEM);
         return NULL;
     }
     w->base.push = push;
@@ -61,7 +61,7 @@ static int64_t *sorted_words(struct windows *w, int column)
     if (run_alloc(w->r, w->n * 8ull))
         out = mem_alloc(((size_t)w->n + 1) * sizeof *out);
     if (!out) {
-        fail(w->r, SQLITE_NOMEM);
+        window_fail(w->r, SQLITE_NOMEM);
         return NULL;
     }
     for (uint32_t at = 0; at < w->n && !run_stopped(w->r); at += BATCH)
@@ -75,7 +75,7 @@ static bool find_starts(struct windows *w)
     if (!w->starts)
         w->starts = run_alloc(w->r, w->n) ? mem_alloc((size_t)w->n + 1) : NULL;
     if (!w->starts)
-        return fail(w->r, SQLITE_NOMEM);
+        return window_fail(w->r, SQLITE_NOMEM);
     memset(w->starts, 0, (size_t)w->n + 1);
     for (uint32_t k = 0; k < l->n; k++) {
         int64_t *words = sorted_words(w, l->order[k].column);
@@ -217,7 +217,7 @@ static void pick_rows(const struct partition *p)
     }
 }
 
-static bool less(const struct partition *p, int64_t a, int64_t b)
+bool window_less(const struct partition *p, int64_t a, int64_t b)
 {
     return p->of->type == PLAN_REAL ? column_f64(a) < column_f64(b) : a < b;
 }
@@ -232,7 +232,7 @@ static void keep_extremes(const struct partition *p)
     if (run_alloc(p->w->r, (p->to - p->from) * 4ull))
         line = mem_alloc(((size_t)(p->to - p->from) + 1) * sizeof *line);
     if (!line) {
-        fail(p->w->r, SQLITE_NOMEM);
+        window_fail(p->w->r, SQLITE_NOMEM);
         return;
     }
     for (uint32_t i = p->from; i < p->to; i++) {
@@ -242,7 +242,8 @@ static void keep_extremes(const struct partition *p)
             int64_t v = p->args[done];
             if (v == p->null || (p->filter && p->filter[done] != 1))
                 continue;
-            while (n > first && (largest ? less(p, p->args[line[n - 1]], v) : less(p, v, p->args[line[n - 1]])))
+            while (n > first &&
+                   (largest ? window_less(p, p->args[line[n - 1]], v) : window_less(p, v, p->args[line[n - 1]])))
                 n--;
             line[n++] = (uint32_t)done;
         }
@@ -286,7 +287,7 @@ int64_t window_result(const struct window_running *s, const struct partition *p,
         if (real)
             return s->n ? column_f64_word(s->d) : COL_NULL_F64;
         if (s->n && (s->i > INT64_MAX || s->i <= INT64_MIN))
-            fail(p->w->r, RUN_GAVE_UP);
+            window_fail(p->w->r, RUN_GAVE_UP);
         return s->n ? (int64_t)s->i : COL_NULL;
     }
 }
@@ -301,7 +302,7 @@ static void sum_up(const struct partition *p, bool real)
     bool counts = p->of->kind == WIN_COUNT || p->of->kind == WIN_COUNT_ROWS, sliding = p->of->frame >= FRAME_SLIDING;
     bool exact = sliding && real && !counts && p->of->from != -FRAME_FAR;
     if (exact && (p->of->from > 0 || p->of->to < 0)) {
-        fail(p->w->r, RUN_GAVE_UP);
+        window_fail(p->w->r, RUN_GAVE_UP);
         return;
     }
     for (uint32_t i = p->from; i < p->to && !p->w->r->rc; i++) {
@@ -315,10 +316,10 @@ static void sum_up(const struct partition *p, bool real)
             window_add(&s, p, real, in, 1);
         p->out[i] = window_result(&s, p, real);
         if (exact && !isfinite(s.d))
-            fail(p->w->r, RUN_GAVE_UP);
+            window_fail(p->w->r, RUN_GAVE_UP);
     }
     if (sliding && !counts && s.sizes >= WINDOW_EXACT)
-        fail(p->w->r, RUN_GAVE_UP);
+        window_fail(p->w->r, RUN_GAVE_UP);
 }
 
 static void run_partition(const struct partition *p, enum plan_type arg)
@@ -367,7 +368,7 @@ static int64_t *range_keys(struct windows *w)
     int64_t *keys = sorted_words(w, o->column);
     for (uint32_t i = 0; keys && i < w->n; i++) {
         if (keys[i] == COL_NULL)
-            fail(w->r, RUN_GAVE_UP);
+            window_fail(w->r, RUN_GAVE_UP);
         else
             keys[i] = o->desc ? -keys[i] : keys[i];
     }
@@ -406,7 +407,7 @@ static bool run_window(struct windows *w, uint32_t at)
     enum plan_type arg = PLAN_INT;
     if (of->frame == FRAME_GROUPS && run_alloc(w->r, w->n * 4ull) &&
         !(p.groups = mem_alloc(((size_t)w->n + 1) * sizeof *p.groups)))
-        fail(w->r, SQLITE_NOMEM);
+        window_fail(w->r, SQLITE_NOMEM);
     if (of->arg >= 0) {
         arg = plan_type_of((enum col_type)w->t->columns[of->arg].type);
         args = sorted_words(w, of->arg);
@@ -416,7 +417,7 @@ static bool run_window(struct windows *w, uint32_t at)
     if (of->filter >= 0)
         filter = sorted_words(w, of->filter);
     if (run_alloc(w->r, w->n * 8ull) && !(w->r->results[at] = mem_alloc(((size_t)w->n + 1) * sizeof(int64_t))))
-        fail(w->r, SQLITE_NOMEM);
+        window_fail(w->r, SQLITE_NOMEM);
     p.args = args;
     p.fallbacks = fallbacks;
     p.filter = filter;
@@ -443,7 +444,7 @@ static bool turn_results(struct windows *w, uint8_t level, bool to_rows)
             continue;
         int64_t *turned = run_stopped(r) ? NULL : mem_alloc(((size_t)w->n + 1) * sizeof *turned);
         if (!turned)
-            return fail(r, SQLITE_NOMEM);
+            return window_fail(r, SQLITE_NOMEM);
         for (uint32_t i = 0; i < w->n; i++)
             turned[to_rows ? w->rows[i] : i] = r->results[at][to_rows ? i : w->rows[i]];
         mem_free(r->results[at]);
@@ -458,7 +459,7 @@ static bool sort_by(struct windows *w, const struct plan_level *l, bool first)
     const struct strpool *strings = &r->e->storage->strings;
     if (first ? !order_rows(w->t, strings, l->order, l->n, false, 0, w->rows, w->n, engine_stop(r->e))
               : !order_rows_anew(w->t, strings, l->order, l->n, w->rows, w->n, engine_stop(r->e)))
-        fail(r, engine_gave_up(r->e));
+        window_fail(r, engine_gave_up(r->e));
     return !r->rc;
 }
 
@@ -482,7 +483,7 @@ uint32_t *window_finish(struct sink *s, uint32_t *n)
     table_finalize(w->t);
     w->rows = run_alloc(r, w->n * 16ull) ? mem_alloc(((size_t)w->n + 1) * sizeof *w->rows) : NULL;
     if (!w->rows) {
-        fail(r, SQLITE_NOMEM);
+        window_fail(r, SQLITE_NOMEM);
         return NULL;
     }
     for (uint32_t i = 0; i < w->n; i++)

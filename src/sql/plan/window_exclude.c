@@ -9,10 +9,7 @@ struct hole {
 
 static bool is_better(const struct partition *p, int64_t word, int64_t best)
 {
-    bool largest = p->of->kind == WIN_MAX;
-    if (p->of->type != PLAN_REAL)
-        return largest ? word > best : word < best;
-    return largest ? column_f64(word) > column_f64(best) : column_f64(word) < column_f64(best);
+    return p->of->kind == WIN_MAX ? window_less(p, best, word) : window_less(p, word, best);
 }
 
 static int64_t extreme(const struct partition *p, int64_t lo, int64_t hi, const struct hole *h)
@@ -34,7 +31,7 @@ static int64_t sum(const struct partition *p, bool real, int64_t lo, int64_t hi,
         if (at < h->lo || at >= h->hi || at == h->kept)
             window_add(&s, p, real, at, 1);
     if (s.sizes >= WINDOW_EXACT)
-        p->w->r->rc = p->w->r->rc ? p->w->r->rc : RUN_GAVE_UP;
+        window_fail(p->w->r, RUN_GAVE_UP);
     return window_result(&s, p, real);
 }
 

@@ -43,6 +43,10 @@ struct window_running {
 /* Adds the argument of a row (sign 1), or takes it away. */
 void window_add(struct window_running *s, const struct partition *p, bool real, int64_t at, int sign);
 int64_t window_result(const struct window_running *s, const struct partition *p, bool real);
+/* Is one value of the function's type below another? */
+bool window_less(const struct partition *p, int64_t a, int64_t b);
+/* Ends the run, unless it has ended; false. */
+bool window_fail(struct run *r, int rc);
 /* Behind the equals of a row. */
 uint32_t window_peers_end(const struct partition *p, uint32_t at);
 /* Aggregates with EXCLUDE: window_exclude.c. */
