@@ -65,9 +65,8 @@ static bool add_star(struct reader *r, const struct sql_item *item)
         any = true;
         for (uint32_t c = 0; c < e->n_columns; c++) {
             struct scope_column *column = &e->columns[c];
-            if (column->hidden || (!item->table.len && column->joined))
+            if (!scope_star_takes(column, item))
                 continue;
-            column->used = true;
             if (!plan_add_item(r, scope_column_value(column, !item->table.len), column->name.p, column->name.len))
                 return false;
         }

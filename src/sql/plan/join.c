@@ -1,37 +1,9 @@
 /* The rows of the sources: one is scanned, each further one is joined by its row number or by its keys.
  * Batches of row numbers go from step to step; values are fetched when an expression asks for them. */
 #include "sql/plan/join_private.h"
-#include "sql/slice_tree.h"
 #include "sql/vtab/vtab.h"
 
 #include <string.h>
-
-struct step_state {
-    struct key_index index;
-    struct range_index ranges;
-    uint32_t *out[PLAN_ALL_SOURCES]; /* rows of the batch being made */
-    uint32_t n_out;
-    uint32_t *filtered[PLAN_ALL_SOURCES]; /* rows of it that pass `where` */
-    int64_t *keys;                        /* of the batch being joined; behind them what ranges compare */
-    uint32_t *keep;
-    uint32_t *found;  /* of the batch being joined by row */
-    uint32_t *list;   /* rows that are looked at as they are found: where nothing was built for them before */
-    bool tests_found; /* by row: the tests are tried on the rows that are found, since those are few */
-    bool walks;       /* by ranges: there is no index yet, rows between the bounds are looked at one by one */
-    uint64_t walked, may_walk;
-    struct row_list kin;  /* of one slice */
-    uint8_t *matched;     /* of a right join, by row of the source: it has a partner */
-    struct vtab *indexed; /* the rows of a key come from its index of the column; NULL: another way */
-};
-
-struct join {
-    struct run *r;
-    struct sink *sink;
-    struct step_state steps[PLAN_MAX_SOURCES];
-    bool ready;           /* the steps are open, and may have rows */
-    bool enough, nothing; /* nothing: a source has no row that could be joined */
-    uint64_t pairs;       /* looked at */
-};
 
 /* ---- the rows of a source by key ---- */
 
@@ -151,7 +123,7 @@ static void hand_on(struct join *j, uint32_t at, struct batch *b)
         run_step(j, at + 1, b);
 }
 
-static void flush(struct join *j, uint32_t at)
+void join_flush(struct join *j, uint32_t at)
 {
     struct step_state *st = &j->steps[at];
     struct batch b = {.n = st->n_out};
@@ -171,7 +143,7 @@ static inline void put(struct join *j, uint32_t at, const struct batch *b, uint3
     if (st->matched && row != (uint32_t)NO_ROW)
         st->matched[row] = 1;
     if (++st->n_out == BATCH)
-        flush(j, at);
+        join_flush(j, at);
 }
 
 /* Does one pair pass what ON says beyond the keys? */
@@ -199,7 +171,7 @@ static void put_all(struct join *j, uint32_t at, const struct batch *b, const in
     uint32_t *partners = j->steps[at].out[steps[at].source];
     struct batch pairs = {.n = b->n};
     if (j->steps[at].n_out)
-        flush(j, at);
+        join_flush(j, at);
     for (uint32_t i = 0; i < b->n; i++)
         partners[i] = (uint32_t)keys[i];
     for (uint32_t k = 0; k < at; k++)
@@ -234,7 +206,7 @@ static void put_found(struct join *j, uint32_t at, const struct batch *b, const 
         st->n_out += take;
         done += take;
         if (st->n_out == BATCH)
-            flush(j, at);
+            join_flush(j, at);
     }
 }
 
@@ -572,40 +544,6 @@ static bool build_step(struct join *j, uint32_t at)
     return ok;
 }
 
-/* Room to remember which rows of a right join have partners. */
-static bool build_matched(struct join *j, uint32_t at)
-{
-    uint8_t source = j->r->plan->steps[at].source;
-    uint64_t n = (uint64_t)j->r->tables[source]->n_rows + 1;
-    if (!j->r->plan->sources[source].right)
-        return true;
-    if (!run_alloc(j->r, n))
-        return false;
-    if (!(j->steps[at].matched = mem_zalloc(n)))
-        j->r->rc = SQLITE_NOMEM;
-    return j->steps[at].matched != NULL;
-}
-
-/* The rows of a right join that have no partner, behind all that have one. */
-static void put_unmatched(struct join *j, uint32_t at)
-{
-    const struct plan_step *steps = j->r->plan->steps;
-    struct step_state *st = &j->steps[at];
-    uint32_t n_rows = j->r->tables[steps[at].source]->n_rows;
-    for (uint32_t row = 0; row < n_rows && !j->r->rc && !j->enough; row++) {
-        if (row % BATCH == 0 && run_stopped(j->r))
-            break;
-        if (st->matched[row])
-            continue;
-        for (uint32_t k = 0; k < at; k++)
-            st->out[steps[k].source][st->n_out] = (uint32_t)NO_ROW;
-        st->out[steps[at].source][st->n_out] = row;
-        if (++st->n_out == BATCH)
-            flush(j, at);
-    }
-    flush(j, at);
-}
-
 /* Builds what is cheap before the rest, which is not built where that leaves nothing; rows that are joined by their
  * numbers tell the others which keys they need. */
 static bool build_steps(struct join *j)
@@ -616,7 +554,7 @@ static bool build_steps(struct join *j)
         for (uint32_t at = 1; ok && !j->nothing && at < p->n_steps; at++) {
             bool few = j->r->tables[p->steps[at].source]->n_rows < FEW_ROWS;
             if (turn == (p->steps[at].by_row ? 0 : few ? 1 : 2))
-                ok = build_step(j, at) && build_matched(j, at);
+                ok = build_step(j, at) && join_right_open(j, at);
         }
     return ok;
 }
@@ -687,9 +625,9 @@ static void go(struct join *j)
     }
     scan_close(&scan);
     for (uint32_t at = 1; at < r->plan->n_steps && !r->rc && !j->enough; at++) {
-        flush(j, at);
+        join_flush(j, at);
         if (j->steps[at].matched)
-            put_unmatched(j, at);
+            join_right_rest(j, at);
     }
 }
 

@@ -3,6 +3,7 @@
 #define MERIDIAN_SQL_PLAN_JOIN_PRIVATE_H
 
 #include "sql/plan/plan_private.h"
+#include "sql/slice_tree.h"
 
 /* A scan of a step's source: tests of packed values first, then those that must be computed. */
 struct scan {
@@ -86,5 +87,46 @@ bool run_alloc_rows(struct run *r, uint32_t **out, uint64_t n);
 /* Narrows the scan of the first step to the rows that a later step can join, when it knows few keys: narrow.c. */
 void narrow_scan(struct run *r, struct scan *scan, const struct plan_step *first, const struct plan_step *later,
                  const struct key_index *h);
+
+/* ---- join.c ---- */
+
+struct vtab;
+
+struct step_state {
+    struct key_index index;
+    struct range_index ranges;
+    uint32_t *out[PLAN_ALL_SOURCES]; /* rows of the batch being made */
+    uint32_t n_out;
+    uint32_t *filtered[PLAN_ALL_SOURCES]; /* rows of it that pass `where` */
+    int64_t *keys;                        /* of the batch being joined; behind them what ranges compare */
+    uint32_t *keep;
+    uint32_t *found;  /* of the batch being joined by row */
+    uint32_t *list;   /* rows that are looked at as they are found: where nothing was built for them before */
+    bool tests_found; /* by row: the tests are tried on the rows that are found, since those are few */
+    bool walks;       /* by ranges: there is no index yet, rows between the bounds are looked at one by one */
+    uint64_t walked, may_walk;
+    struct row_list kin;  /* of one slice */
+    uint8_t *matched;     /* of a right join, by row of the source: it has a partner */
+    struct vtab *indexed; /* the rows of a key come from its index of the column; NULL: another way */
+};
+
+struct join {
+    struct run *r;
+    struct sink *sink;
+    struct step_state steps[PLAN_MAX_SOURCES];
+    bool ready;           /* the steps are open, and may have rows */
+    bool enough, nothing; /* nothing: a source has no row that could be joined */
+    uint64_t pairs;       /* looked at */
+};
+
+/* Hands on what has gathered at a step. */
+void join_flush(struct join *j, uint32_t at);
+
+/* ---- join_right.c ---- */
+
+/* Room to remember which rows of the step's source have partners, if its join is a right one. */
+bool join_right_open(struct join *j, uint32_t at);
+/* The rows that have no partner, behind all that have one. */
+void join_right_rest(struct join *j, uint32_t at);
 
 #endif

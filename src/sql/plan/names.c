@@ -34,6 +34,13 @@ const struct scope_column *scope_column_of(const struct reader *r, const struct 
     return NULL;
 }
 
+bool scope_star_takes(struct scope_column *c, const struct sql_item *star)
+{
+    bool takes = !c->hidden && (star->table.len || !c->joined);
+    c->used |= takes;
+    return takes;
+}
+
 int scope_find(const struct reader *r, const struct sql_expr *x, struct plan_expr **out)
 {
     struct scope_column *found = NULL;
@@ -348,9 +355,8 @@ static bool hand_on_columns(struct reader *outer, struct reader *inner, struct s
             if (i->table.len && !sql_name_equal(i->table, from->alias))
                 continue;
             for (uint32_t c = 0; c < from->n_columns; c++) {
-                if (from->columns[c].hidden || (!i->table.len && from->columns[c].joined))
+                if (!scope_star_takes(&from->columns[c], i))
                     continue;
-                from->columns[c].used = true;
                 if (!add_column(outer, e, from->columns[c].name, handed_on(outer, from->columns[c].expr, left)))
                     return false;
             }
@@ -380,8 +386,8 @@ static bool take_apart(struct reader *outer, const struct sql_query *q, const st
     if (!scope || inner.depth > PLAN_MAX_DEPTH || !read_from(&inner, q->selects->from))
         return false;
     struct plan_source *only = &outer->plan->sources[first];
-    uint32_t name_place = outer->plan->n_sources == first + 1 ? only->n_printed : 4;
-    if (name_place < 4)
+    uint32_t name_place = outer->plan->n_sources == first + 1 ? only->n_printed : PLAN_MAX_NAMES;
+    if (name_place < PLAN_MAX_NAMES)
         only->printed[only->n_printed++] = alias;
     if (left) {
         if (outer->plan->n_sources != first + 1)
@@ -394,7 +400,7 @@ static bool take_apart(struct reader *outer, const struct sql_query *q, const st
     inner.aliases_allowed = false;
     if (!hand_on_columns(outer, &inner, alias, left))
         return false;
-    if (name_place < 4)
+    if (name_place < PLAN_MAX_NAMES)
         only->entries[name_place] = &outer->scope->entries[outer->scope->n_entries - 1];
     return true;
 }
