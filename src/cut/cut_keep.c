@@ -1,21 +1,16 @@
 /* Tells which events outside of the window stay. */
 #include "cut/cut_internal.h"
 
+#include "base/bisect.h"
 #include "wire/fields.h"
 
 bool cut_wants(const struct cut_window *w, int64_t ts)
 {
     if (ts >= w->from && ts < w->to)
         return true;
-    size_t lo = 0, hi = w->n_kept;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (w->kept[mid] < ts)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < w->n_kept && w->kept[lo] == ts;
+    size_t at = w->n_kept;
+    BISECT(at, mid, w->kept[mid] < ts);
+    return at < w->n_kept && w->kept[at] == ts;
 }
 
 bool cut_comm_changed(struct cut *c, uint32_t machine, uint32_t cpu, int32_t pid, struct slice comm)

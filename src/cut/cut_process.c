@@ -1,20 +1,15 @@
 /* Tells which events are about the threads that are kept, where not all are. */
 #include "cut/cut_internal.h"
 
+#include "base/bisect.h"
 #include "wire/fields.h"
 
 bool cut_wants_thread(const struct cut_window *w, uint32_t machine, int64_t tid)
 {
     const uint64_t key = cut_thread_key(machine, tid);
-    size_t lo = 0, hi = w->n_threads;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (w->threads[mid] < key)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return !w->n_threads || (lo < w->n_threads && w->threads[lo] == key);
+    size_t at = w->n_threads;
+    BISECT(at, mid, w->threads[mid] < key);
+    return !w->n_threads || (at < w->n_threads && w->threads[at] == key);
 }
 
 /* Kernel events that are about another thread than the one that runs. */

@@ -1,6 +1,8 @@
 /* The traces that a fleet has. */
 #include "fleet/known.h"
 
+#include "base/bisect.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -104,19 +106,13 @@ static bool is_other(const struct known_trace *t, const char *trace, const char 
 
 const char *known_same_uuid(const struct known *k, const char *trace, const char *uuid)
 {
-    size_t low = 0, high = k->by_uuid.n;
+    size_t at = k->by_uuid.n;
     if (!uuid[0])
         return NULL;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(k->traces.p[k->by_uuid.p[middle]].uuid, uuid) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < k->by_uuid.n && strcmp(k->traces.p[k->by_uuid.p[low]].uuid, uuid) == 0; low++)
-        if (is_other(&k->traces.p[k->by_uuid.p[low]], trace, uuid))
-            return k->traces.p[k->by_uuid.p[low]].trace;
+    BISECT(at, i, strcmp(k->traces.p[k->by_uuid.p[i]].uuid, uuid) < 0);
+    for (; at < k->by_uuid.n && strcmp(k->traces.p[k->by_uuid.p[at]].uuid, uuid) == 0; at++)
+        if (is_other(&k->traces.p[k->by_uuid.p[at]], trace, uuid))
+            return k->traces.p[k->by_uuid.p[at]].trace;
     for (size_t i = k->sorted; i < k->traces.n; i++)
         if (is_other(&k->traces.p[i], trace, uuid))
             return k->traces.p[i].trace;

@@ -1,6 +1,7 @@
 /* The tables from kernel addresses to numbers, names and strings. */
 #include "kernel/symbols.h"
 
+#include "base/bisect.h"
 #include "base/file.h"
 
 #include <stdlib.h>
@@ -93,18 +94,12 @@ int kernel_symbols_load(struct kernel_symbols *s, struct error *err)
 
 const char *kernel_symbols_find(const struct kernel_symbols *s, uint64_t address)
 {
-    size_t low = 0, high = s->list.n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (s->list.p[mid].address <= address)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    size_t at = s->list.n;
+    BISECT(at, mid, s->list.p[mid].address <= address);
     /* a function longer than 1 MiB is a hole between symbols, not a function */
-    if (low == 0 || address - s->list.p[low - 1].address > 1u << 20)
+    if (at == 0 || address - s->list.p[at - 1].address > 1u << 20)
         return NULL;
-    return s->text.p + s->list.p[low - 1].name;
+    return s->text.p + s->list.p[at - 1].name;
 }
 
 void kernel_symbols_free(struct kernel_symbols *s)

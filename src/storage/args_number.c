@@ -2,6 +2,7 @@
 #include "storage/args.h"
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -130,15 +131,9 @@ argset args_of_cell(const struct args *a, int64_t cell)
         return argset_of_cell(cell);
     if (cell < 0 || cell >= a->numbers[a->n_numbers])
         return ARGSET_NONE;
-    uint32_t lo = 0, hi = a->n_numbers; /* the last set that begins at or before the cell */
-    while (hi - lo > 1) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (a->numbers[mid] <= cell)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    return a->numbers[lo] == cell ? (argset){lo + 1} : ARGSET_NONE;
+    uint32_t n = a->n_numbers; /* sets that begin at or before the cell */
+    BISECT(n, i, a->numbers[i] <= cell);
+    return n && a->numbers[n - 1] == cell ? (argset){n} : ARGSET_NONE;
 }
 
 enum { NEXT_SETS = 16 }; /* that are looked at before all are searched: a table has most sets, not each */

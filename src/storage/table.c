@@ -2,6 +2,7 @@
 #include "storage/table.h"
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 #include "base/error.h"
 
 int table_init(struct table *t, const struct table_def *def)
@@ -126,30 +127,22 @@ void table_finalize(struct table *t)
     t->final = true;
 }
 
+static bool is_before(const struct column *c, uint32_t row, int64_t want, bool after)
+{
+    int64_t v = column_get(c, row);
+    if (c->type == COL_F64)
+        v = column_f64_order(v);
+    return after ? v <= want : v < want;
+}
+
 uint32_t table_lower_bound(const struct table *t, uint32_t col, int64_t word, bool after)
 {
     const struct column *c = &t->columns[col];
-    bool doubles = c->type == COL_F64;
-    int64_t want = doubles ? column_f64_order(word) : word;
-    uint32_t lo = 0, hi = c->n_chunks; /* first chunk whose maximum is not below */
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (after ? c->chunks[mid].max <= want : c->chunks[mid].max < want)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    uint32_t first = lo << COL_CHUNK_SHIFT;
-    uint32_t last = lo < c->n_chunks && t->n_rows - first > COL_CHUNK_ROWS ? first + COL_CHUNK_ROWS : t->n_rows;
-    while (first < last) {
-        uint32_t mid = first + (last - first) / 2;
-        int64_t v = column_get(c, mid);
-        if (doubles)
-            v = column_f64_order(v);
-        if (after ? v <= want : v < want)
-            first = mid + 1;
-        else
-            last = mid;
-    }
+    int64_t want = c->type == COL_F64 ? column_f64_order(word) : word;
+    uint32_t chunk = c->n_chunks; /* the first whose maximum is not below */
+    BISECT(chunk, i, after ? c->chunks[i].max <= want : c->chunks[i].max < want);
+    uint32_t first = chunk << COL_CHUNK_SHIFT;
+    uint32_t last = chunk < c->n_chunks && t->n_rows - first > COL_CHUNK_ROWS ? first + COL_CHUNK_ROWS : t->n_rows;
+    BISECT_RANGE(first, last, row, is_before(c, row, want, after));
     return first;
 }

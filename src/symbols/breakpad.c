@@ -2,6 +2,7 @@
 #include "symbols/breakpad.h"
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 #include "base/vec.h"
 
 #include <string.h>
@@ -72,15 +73,9 @@ static bool number(struct slice w, unsigned base, uint64_t *out)
 /* The first address at or above one. */
 static size_t lower_bound(const struct reading *r, uint64_t address)
 {
-    size_t lo = 0, hi = r->n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (r->addresses[mid] < address)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    size_t at = r->n;
+    BISECT(at, mid, r->addresses[mid] < address);
+    return at;
 }
 
 static bool in_range(uint64_t address, uint64_t start, uint64_t size)

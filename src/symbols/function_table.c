@@ -2,6 +2,7 @@
 #include "symbols/function_table.h"
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 #include "symbols/mini_debug.h"
 
 #include <elf.h>
@@ -47,19 +48,13 @@ static int finish(struct function_table *t, struct error *err)
 
 const struct function *function_table_find(const struct function_table *t, uint64_t address)
 {
-    size_t lo = 0, hi = t->list.n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (t->list.p[mid].address <= address)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    size_t last = lo;
+    size_t at = t->list.n;
+    BISECT(at, mid, t->list.p[mid].address <= address);
+    size_t last = at;
     enum { MAX_NESTED = 64 };
-    for (int i = 0; lo && i < MAX_NESTED && t->ends[lo - 1] > address; i++, lo--) {
-        const struct function *f = &t->list.p[lo - 1];
-        if (f->size ? address - f->address < f->size : lo == last && address - f->address < MAX_OPEN_BYTES)
+    for (int i = 0; at && i < MAX_NESTED && t->ends[at - 1] > address; i++, at--) {
+        const struct function *f = &t->list.p[at - 1];
+        if (f->size ? address - f->address < f->size : at == last && address - f->address < MAX_OPEN_BYTES)
             return f;
     }
     return NULL;

@@ -1,6 +1,8 @@
 /* Sorts ranges by their starts and finds the smallest. */
 #include "symbols/range_list.h"
 
+#include "base/bisect.h"
+
 #include <stdlib.h>
 
 bool range_list_add(struct range_list *l, uint64_t start, uint64_t end, uint32_t id)
@@ -32,17 +34,11 @@ void range_list_sort(struct range_list *l)
 const struct code_range *range_list_find(const struct range_list *l, uint64_t address)
 {
     enum { MAX_BACK = 4096 }; /* ranges before it that end earlier, inside of one that does not */
-    size_t lo = 0, hi = l->list.n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (l->list.p[mid].start <= address)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    for (int i = 0; lo && i < MAX_BACK && l->list.p[lo - 1].reach > address; i++, lo--)
-        if (l->list.p[lo - 1].end > address)
-            return &l->list.p[lo - 1];
+    size_t at = l->list.n;
+    BISECT(at, mid, l->list.p[mid].start <= address);
+    for (int i = 0; at && i < MAX_BACK && l->list.p[at - 1].reach > address; i++, at--)
+        if (l->list.p[at - 1].end > address)
+            return &l->list.p[at - 1];
     return NULL;
 }
 

@@ -1,6 +1,8 @@
 /* Reads the descriptions of functions in tables of call frame information, and finds the one of an address. */
 #include "unwind/cfi.h"
 
+#include "base/bisect.h"
+
 #include <stdlib.h>
 
 /* DW_EH_PE_…: how an address is written. */
@@ -234,42 +236,35 @@ bool cfi_function_read(struct cfi_function *f, const struct cfi_section *s, uint
 
 /* ---- which one ---- */
 
+/* A row of the search table has two words: where a function begins, and where its description is. */
+static int32_t search_word(const struct cfi_search *t, size_t row, size_t word)
+{
+    int32_t w;
+    memcpy(&w, t->rows + row * SEARCH_ROW + word * sizeof w, sizeof w);
+    return w;
+}
+
 /* The description that the search table names for an address. Its rows are sorted, or nothing is found. */
 static bool search(const struct unwind_file *file, uint64_t address, uint64_t *offset)
 {
     const struct cfi_search *t = &file->search;
     int64_t want = (int64_t)(address - t->address);
-    int32_t row[2];
-    size_t low = 0, high = t->n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        memcpy(row, t->rows + mid * SEARCH_ROW, sizeof row);
-        if (row[0] <= want)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    if (!low)
+    size_t n = t->n;
+    BISECT(n, i, search_word(t, i, 0) <= want);
+    if (!n)
         return false;
-    memcpy(row, t->rows + (low - 1) * SEARCH_ROW, sizeof row);
-    *offset = t->address + (uint64_t)(int64_t)row[1] - file->eh.address;
+    *offset = t->address + (uint64_t)(int64_t)search_word(t, n - 1, 1) - file->eh.address;
     return true;
 }
 
 /* The last entry that begins at or before the address. */
 static bool look_up(const struct cfi_entry *entries, size_t n, uint64_t address, uint64_t *offset)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (entries[mid].start <= address)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    if (!low || entries[low - 1].end <= address)
+    size_t at = n;
+    BISECT(at, mid, entries[mid].start <= address);
+    if (!at || entries[at - 1].end <= address)
         return false;
-    *offset = entries[low - 1].offset;
+    *offset = entries[at - 1].offset;
     return true;
 }
 

@@ -1,6 +1,8 @@
 /* The table of typed ftrace events and its lookups. */
 #include "wire/ftrace_events.h"
 
+#include "base/bisect.h"
+
 #include <string.h>
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -63,20 +65,11 @@ static int compare(const struct ftrace_event_desc *e, const char *group, const c
 
 const struct ftrace_event_desc *ftrace_event_by_name(const char *group, const char *tracefs_name)
 {
-    size_t low = 0, high = COUNT(events);
+    size_t at = COUNT(events);
     if (!*group)
         return NULL; /* the rows without a kernel event */
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        int c = compare(&events[mid], group, tracefs_name);
-        if (c == 0)
-            return &events[mid];
-        if (c < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return NULL;
+    BISECT(at, i, compare(&events[i], group, tracefs_name) < 0);
+    return at < COUNT(events) && compare(&events[at], group, tracefs_name) == 0 ? &events[at] : NULL;
 }
 
 const struct ftrace_field_desc *ftrace_field_by_name(const struct ftrace_event_desc *event, const char *name)

@@ -1,6 +1,8 @@
 /* The schema of a trace and its lookups. */
 #include "wire/trace_fields.h"
 
+#include "base/bisect.h"
+
 #include "wire/pb_cursor.h"
 
 #include <stdio.h>
@@ -123,18 +125,9 @@ static const struct {
 
 const struct trace_message *trace_message_by_name(const char *name)
 {
-    size_t low = 0, high = N_NAMED_MESSAGES;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        int c = strcmp(messages[mid].name, name);
-        if (c == 0)
-            return &messages[mid];
-        if (c < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return NULL;
+    size_t at = N_NAMED_MESSAGES;
+    BISECT(at, i, strcmp(messages[i].name, name) < 0);
+    return at < N_NAMED_MESSAGES && strcmp(messages[at].name, name) == 0 ? &messages[at] : NULL;
 }
 
 const struct trace_message *trace_message_at(size_t i)
@@ -144,16 +137,10 @@ const struct trace_message *trace_message_at(size_t i)
 
 const struct trace_field *trace_field_by_number(const struct trace_message *m, uint32_t number)
 {
-    size_t low = 0, high = m->n_fields;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (m->fields[mid].number == number)
-            return &m->fields[mid];
-        if (m->fields[mid].number < number)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    size_t at = m->n_fields;
+    BISECT(at, i, m->fields[i].number < number);
+    if (at < m->n_fields && m->fields[at].number == number)
+        return &m->fields[at];
     if (m == &messages[MESSAGE_FtraceEvent] && number < COUNT(kernel_events) && kernel_events[number].name)
         return &kernel_events[number];
     return NULL;
@@ -219,15 +206,9 @@ unsigned trace_type_wire(enum trace_type type)
 
 const char *trace_enum_name(const struct trace_enum *e, int32_t value)
 {
-    size_t low = 0, high = e->n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (e->values[mid].value < value)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low < e->n && e->values[low].value == value ? e->values[low].name : NULL;
+    size_t at = e->n;
+    BISECT(at, mid, e->values[mid].value < value);
+    return at < e->n && e->values[at].value == value ? e->values[at].name : NULL;
 }
 
 bool trace_enum_value(const struct trace_enum *e, const char *name, size_t len, int32_t *value)

@@ -2,6 +2,7 @@
 #include "capture/perf/perf_jit.h"
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 
 #include <stdlib.h>
 
@@ -160,15 +161,9 @@ void perf_jit_sort(struct perf_jit *j)
 
 struct slice perf_jit_name(const struct perf_jit *j, uint64_t address)
 {
-    size_t low = 0, high = j->functions.n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (j->functions.p[mid].start <= address)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    for (size_t i = low; i > 0 && low - i < LOOK_BACK; i--) {
+    size_t at = j->functions.n;
+    BISECT(at, mid, j->functions.p[mid].start <= address);
+    for (size_t i = at; i > 0 && at - i < LOOK_BACK; i--) {
         const struct perf_jit_function *f = &j->functions.p[i - 1];
         if (address - f->start < f->size)
             return slice_str(j->names.p + f->name);

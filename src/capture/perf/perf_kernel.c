@@ -2,6 +2,7 @@
 #include "capture/perf/perf_kernel.h"
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 #include "base/file.h"
 
 #include <fcntl.h>
@@ -127,20 +128,13 @@ static bool ends_with(struct slice s, const char *end)
 struct slice perf_kernel_name(const struct perf_shared *s, uint64_t address, char name[PERF_KERNEL_NAME_BYTES])
 {
     const char *found = kernel_symbols_find(&s->symbols, address);
-    size_t at = 0, n = 0;
+    size_t at = s->symbols.list.n, n = 0;
     if (!found)
         return slice_of(name, 0);
     const char *pool = s->symbols.text.p;
     const struct kernel_symbol *list = s->symbols.list.p;
-    for (size_t low = 0, high = s->symbols.list.n; low < high;) { /* the first symbol of that address */
-        size_t mid = low + (high - low) / 2;
-        if (list[mid].address <= address)
-            low = mid + 1;
-        else
-            high = mid;
-        at = low;
-    }
-    uint64_t begin = at ? list[at - 1].address : list[0].address;
+    BISECT(at, i, list[i].address <= address);
+    uint64_t begin = at ? list[at - 1].address : list[0].address; /* back to the first symbol of that address */
     while (at > 0 && list[at - 1].address == begin)
         at--;
     for (; at < s->symbols.list.n && list[at].address == begin && n < ONE_NAME_BYTES; at++) {

@@ -2,6 +2,7 @@
 #include "capture/perf/perf_process.h"
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 #include "base/file.h"
 #include "capture/probes/proc_status.h"
 
@@ -31,15 +32,9 @@ struct perf_process *perf_process_get(struct perf_processes *ps, int32_t pid)
 /* The first map that ends behind `address`. */
 static size_t first_behind(const struct perf_process *p, uint64_t address)
 {
-    size_t low = 0, high = p->maps.n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (p->maps.p[mid].end > address)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return low;
+    size_t at = p->maps.n;
+    BISECT(at, mid, p->maps.p[mid].end <= address);
+    return at;
 }
 
 struct perf_map *perf_process_find(struct perf_process *p, uint64_t address)

@@ -2,6 +2,7 @@
 #include "capture/record/elf_names.h"
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 
 #include <elf.h>
 #include <stdlib.h>
@@ -70,18 +71,12 @@ bool elf_names_read(struct elf_names *n, struct slice file)
 
 struct slice elf_names_find(const struct elf_names *n, uint64_t address)
 {
-    size_t low = 0, high = n->list.n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (n->list.p[mid].start <= address)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    if (!low || (n->list.p[low - 1].size && address - n->list.p[low - 1].start >= n->list.p[low - 1].size))
+    size_t at = n->list.n;
+    BISECT(at, mid, n->list.p[mid].start <= address);
+    if (!at || (n->list.p[at - 1].size && address - n->list.p[at - 1].start >= n->list.p[at - 1].size))
         return slice_of(NULL, 0);
-    const uint8_t *text = n->strings.p + n->list.p[low - 1].text;
-    const uint8_t *end = memchr(text, 0, n->strings.len - n->list.p[low - 1].text);
+    const uint8_t *text = n->strings.p + n->list.p[at - 1].text;
+    const uint8_t *end = memchr(text, 0, n->strings.len - n->list.p[at - 1].text);
     return slice_of(text, end ? (size_t)(end - text) : 0);
 }
 

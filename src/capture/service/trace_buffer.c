@@ -1,6 +1,8 @@
 /* The trace buffer: writing, overwriting, patching. Reading is in trace_buffer_read.c. */
 #include "capture/service/trace_buffer_internal.h"
 
+#include "base/bisect.h"
+
 #include <string.h>
 #include <sys/mman.h>
 
@@ -48,15 +50,9 @@ void trace_buffer_free(struct trace_buffer *b)
 
 uint32_t sequence_lower_bound(const struct sequence *s, uint32_t chunk_id)
 {
-    uint32_t lo = 0, hi = s->n;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (s->chunks[s->head + mid].chunk_id < chunk_id)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    uint32_t at = s->n;
+    BISECT(at, mid, s->chunks[s->head + mid].chunk_id < chunk_id);
+    return at;
 }
 
 struct chunk_meta *sequence_find(struct sequence *s, uint32_t chunk_id)

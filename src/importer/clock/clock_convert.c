@@ -1,4 +1,5 @@
 /* Conversion between the clocks of a graph: the search for a path, the walk along it, and what was found last. */
+#include "base/bisect.h"
 #include "base/error.h"
 #include "importer/clock/clock_graph_private.h"
 #include "storage/storage.h"
@@ -48,28 +49,16 @@ static bool find_path(struct clock_graph *g, uint32_t from, uint32_t to, struct 
 /* Index of the last value <= v (0 when all are later). */
 static size_t last_not_after(const int64_t *values, size_t n, int64_t v)
 {
-    size_t lo = 0, hi = n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (values[mid] <= v)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo ? lo - 1 : 0;
+    size_t at = n;
+    BISECT(at, mid, values[mid] <= v);
+    return at ? at - 1 : 0;
 }
 
 static size_t first_snapshot(const uint32_t *ids, size_t n, uint32_t id)
 {
-    size_t lo = 0, hi = n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (ids[mid] < id)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < n ? lo : n - 1; /* a snapshot that broke off half-way lacks some clocks */
+    size_t at = n;
+    BISECT(at, mid, ids[mid] < id);
+    return at < n ? at : n - 1; /* a snapshot that broke off half-way lacks some clocks */
 }
 
 struct conversion {

@@ -1,32 +1,22 @@
 /* The bound of the error of a clock_line at a reading, by what is proven about the cell that it lies in. */
 #include "importer/clock/clock_line_private.h"
 
+#include "base/bisect.h"
+
 #include <assert.h>
 
 size_t clock_cell_at(const struct clock_line *l, int64_t x)
 {
-    size_t lo = 0, hi = l->cells.n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (l->cells.p[mid].x[0] <= x)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo ? lo - 1 : 0;
+    size_t at = l->cells.n;
+    BISECT(at, mid, l->cells.p[mid].x[0] <= x);
+    return at ? at - 1 : 0;
 }
 
 const struct clock_span *clock_span_of(const struct clock_line *l, size_t burst)
 {
-    size_t lo = 0, hi = l->spans.n - 1;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (l->spans.p[mid].end <= burst)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return &l->spans.p[lo];
+    size_t at = l->spans.n - 1;
+    BISECT(at, mid, l->spans.p[mid].end <= burst);
+    return &l->spans.p[at];
 }
 
 /* The quickest round trip of what surrounds a cell: an error below half of it is never claimed. */

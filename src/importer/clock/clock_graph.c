@@ -1,5 +1,7 @@
 /* The clock graph: its nodes and edges, snapshots, the trace clock, rows. */
 #include "importer/clock/clock_graph_private.h"
+
+#include "base/bisect.h"
 #include "storage/storage.h"
 
 enum {
@@ -145,19 +147,18 @@ bool clock_graph_next_edge(const struct clock_graph *g, uint32_t node, size_t *a
     return true;
 }
 
+static int compare_edge(const struct clock_graph *g, const struct edge *e, struct clock_id to, uint32_t type)
+{
+    int order = compare_clocks(g->nodes.p[e->to].clock, to);
+    return order ? order : (e->type > type) - (e->type < type);
+}
+
 /* Where an edge is in the list, or belongs. */
 static size_t edge_place(const struct clock_graph *g, const struct node *n, const struct edge *e)
 {
     struct clock_id target = g->nodes.p[e->to].clock;
-    size_t at = 0;
-    for (size_t end = n->edges.n; at < end;) {
-        size_t mid = at + (end - at) / 2;
-        int order = compare_clocks(g->nodes.p[n->edges.p[mid].to].clock, target);
-        if (order < 0 || (order == 0 && n->edges.p[mid].type < e->type))
-            at = mid + 1;
-        else
-            end = mid;
-    }
+    size_t at = n->edges.n;
+    BISECT(at, i, compare_edge(g, &n->edges.p[i], target, e->type) < 0);
     return at;
 }
 

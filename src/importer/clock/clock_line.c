@@ -1,4 +1,5 @@
 /* Maps a remote clock to the host's: the best guess, in straight pieces. */
+#include "base/bisect.h"
 #include "base/error.h"
 #include "importer/clock/clock_line_private.h"
 
@@ -186,15 +187,9 @@ int clock_line_fit(struct clock_line *l)
 /* The number of knots at or before x: the piece that holds. */
 static size_t piece_at(const struct clock_line *l, int64_t x)
 {
-    size_t lo = 0, hi = l->knots.n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (l->knots.p[mid].x <= x)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    size_t at = l->knots.n;
+    BISECT(at, mid, l->knots.p[mid].x <= x);
+    return at;
 }
 
 const struct sync_transform *clock_line_piece(const struct clock_line *l, int64_t remote, int64_t *first, int64_t *end)
@@ -213,16 +208,10 @@ int64_t clock_line_to_host(const struct clock_line *l, int64_t remote)
 int64_t clock_line_to_remote(const struct clock_line *l, int64_t host)
 {
     /* The piece whose range holds `host`: knots' middles ascend with them. */
-    size_t lo = 0, hi = l->knots.n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (middle(&l->knots.p[mid]) <= host)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    int64_t x = sync_transform_invert(&l->pieces.p[lo], host);
-    int64_t first = lo ? l->knots.p[lo - 1].x : INT64_MIN, end = lo < l->knots.n ? l->knots.p[lo].x : INT64_MAX;
+    size_t at = l->knots.n;
+    BISECT(at, mid, middle(&l->knots.p[mid]) <= host);
+    int64_t x = sync_transform_invert(&l->pieces.p[at], host);
+    int64_t first = at ? l->knots.p[at - 1].x : INT64_MIN, end = at < l->knots.n ? l->knots.p[at].x : INT64_MAX;
     return x < first ? first : x > end ? end : x;
 }
 

@@ -1,5 +1,7 @@
 /* Keeps what is known about the clocks of remote machines: rounds, the model chosen for each machine, its line. */
 #include "importer/clock/remote_private.h"
+
+#include "base/bisect.h"
 #include "wire/fields.h"
 #include "wire/pb_cursor.h"
 
@@ -361,15 +363,9 @@ void remote_sync_end_file(struct remote_sync *s)
 /* The first sample at or behind a reading. */
 static size_t sample_at(const struct clock_line *l, int64_t remote)
 {
-    size_t lo = 0, hi = l->samples.n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (l->samples.p[mid].remote < remote)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    size_t at = l->samples.n;
+    BISECT(at, mid, l->samples.p[mid].remote < remote);
+    return at;
 }
 
 /* The readings from `first` to `end`, and the least time between one and the next. */

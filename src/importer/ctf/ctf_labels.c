@@ -1,5 +1,7 @@
 /* The labels of numbers: which of the ranges of a class hold a value. */
 #include "importer/ctf/ctf_decode.h"
+
+#include "base/bisect.h"
 #include "importer/ctf/tsdl_internal.h"
 
 #include <stdlib.h>
@@ -46,16 +48,11 @@ void ctf_keep_ranges(struct tsdl_parser *p, struct ctf_type *t, const struct ctf
 
 struct ctf_ranges ctf_ranges_near(const struct ctf_type *t, int64_t value)
 {
-    uint32_t begin = 0, end = t->integer.n_ranges;
+    const bool is_signed = t->integer.is_signed;
+    uint32_t end = t->integer.n_ranges;
     if (!are_many(t))
         return (struct ctf_ranges){t->integer.ranges, end < CTF_MAX_CHOICES ? end : CTF_MAX_CHOICES};
-    while (begin < end) {
-        uint32_t mid = begin + (end - begin) / 2;
-        if (ordered(value, t->integer.is_signed) < ordered(t->integer.ranges[mid].lo, t->integer.is_signed))
-            end = mid;
-        else
-            begin = mid + 1;
-    }
+    BISECT(end, i, ordered(t->integer.ranges[i].lo, is_signed) <= ordered(value, is_signed));
     uint32_t n = end < CTF_MAX_CHOICES ? end : CTF_MAX_CHOICES;
     return (struct ctf_ranges){t->integer.ranges + end - n, n};
 }

@@ -1,6 +1,8 @@
 /* The grammar of TSDL: blocks, type declarations, aliases. */
 #include "importer/ctf/tsdl_internal.h"
 
+#include "base/bisect.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -359,17 +361,11 @@ const struct ctf_stream_class *ctf_stream_class(const struct ctf_metadata *m, ui
 
 const struct ctf_event_class *ctf_event_class(const struct ctf_stream_class *s, uint64_t id)
 {
-    size_t lo = 0, hi = s->events.n;
-    if (id < hi && s->events.p[id]->id == id) /* most often they are numbered from 0 on */
+    size_t at = s->events.n;
+    if (id < at && s->events.p[id]->id == id) /* most often they are numbered from 0 on */
         return s->events.p[id];
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (s->events.p[mid]->id < id)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < s->events.n && s->events.p[lo]->id == id ? s->events.p[lo] : NULL;
+    BISECT(at, i, s->events.p[i]->id < id);
+    return at < s->events.n && s->events.p[at]->id == id ? s->events.p[at] : NULL;
 }
 
 void ctf_metadata_free(struct ctf_metadata *m)

@@ -4,6 +4,7 @@
  * bytes. The network may cut a packet into several, or a card may join several to one; so what a machine sends has
  * arrived when the first packet that holds its last byte is received elsewhere. Of bytes that a machine sent again, or
  * passed on from one of its devices to the next, the first packet counts: the program's. */
+#include "base/bisect.h"
 #include "base/hash.h"
 #include "base/u64map.h"
 #include "base/vec.h"
@@ -104,15 +105,9 @@ static int by_end(const void *pa, const void *pb)
 /* The first of `in`, sorted by end, that ends behind `byte`. */
 static size_t first_behind(const pieces *in, int64_t byte)
 {
-    size_t lo = 0, hi = in->n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (in->p[mid].end > byte)
-            hi = mid;
-        else
-            lo = mid + 1;
-    }
-    return lo;
+    size_t at = in->n;
+    BISECT(at, mid, in->p[mid].end <= byte);
+    return at;
 }
 
 /* Which of two packets is the other end of one at `ts`: the nearest behind it, or before it where `before`; clocks that

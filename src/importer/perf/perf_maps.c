@@ -1,6 +1,8 @@
 /* Address spaces. */
 #include "importer/perf/perf_maps.h"
 
+#include "base/bisect.h"
+
 enum { MAX_INHERITED = 1 << 20 };
 
 struct perf_space *perf_space_of(struct perf_spaces *s, uint32_t pid)
@@ -29,14 +31,8 @@ struct perf_space *perf_space_of(struct perf_spaces *s, uint32_t pid)
 /* The first map that ends behind `address`. */
 static size_t first_behind(const struct perf_space *s, uint64_t address)
 {
-    size_t first = 0, end = s->maps.n;
-    while (first < end) {
-        size_t mid = first + (end - first) / 2;
-        if (s->maps.p[mid].end <= address)
-            first = mid + 1;
-        else
-            end = mid;
-    }
+    size_t first = s->maps.n;
+    BISECT(first, mid, s->maps.p[mid].end <= address);
     return first;
 }
 

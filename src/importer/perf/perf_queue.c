@@ -1,6 +1,7 @@
 /* Brings the records of a perf.data into the order of time. */
 #include "importer/perf/perf_internal.h"
 
+#include "base/bisect.h"
 #include "importer/sort/merge_sort.h"
 #include "importer/track/process_tracker.h"
 #include "importer/track/sched_tracker.h"
@@ -51,7 +52,7 @@ void perf_queue_open(struct perf_import *p)
 static void hand_on(struct perf_import *p, int64_t until)
 {
     struct perf_window *w = &p->window;
-    size_t n = w->events.n, first = 0;
+    size_t n = w->events.n;
     if (!n)
         return;
     if (!vec_reserve(&w->room, n / 2 + 1)) {
@@ -59,16 +60,10 @@ static void hand_on(struct perf_import *p, int64_t until)
         return;
     }
     merge_sort_events(w->events.p, n, w->room.p, INT64_MAX);
-    while (first < n) {
-        size_t mid = first + (n - first) / 2;
-        if (w->events.p[mid].ts <= until)
-            first = mid + 1;
-        else
-            n = mid;
-    }
-    sorter_push_run(p->im->sorter, p->queue, w->events.p, first);
-    w->events.n -= first;
-    memmove(w->events.p, w->events.p + first, w->events.n * sizeof *w->events.p);
+    BISECT(n, i, w->events.p[i].ts <= until);
+    sorter_push_run(p->im->sorter, p->queue, w->events.p, n);
+    w->events.n -= n;
+    memmove(w->events.p, w->events.p + n, w->events.n * sizeof *w->events.p);
 }
 
 /* perf has emptied each CPU's buffer once: what was there before the round before this is complete. */

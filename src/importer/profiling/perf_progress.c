@@ -1,5 +1,6 @@
 /* What samples are missing because their recorder was killed: traced_perf says after each reading of the kernel's rings
  * up to which time all samples are there, and with its last words that there are no more. */
+#include "base/bisect.h"
 #include "importer/core/metadata.h"
 #include "importer/profiling/profiling_internal.h"
 
@@ -52,15 +53,9 @@ static int by_beginning(const void *a, const void *b)
  */
 static int64_t came_back(const struct profiling_machine *s, const struct perf_run *run, int64_t end)
 {
-    size_t low = 0, high = s->perf_runs.n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (s->perf_runs.p[mid].began > run->whole_until)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return low < s->perf_runs.n && s->perf_runs.p[low].began < end ? s->perf_runs.p[low].began : end;
+    size_t at = s->perf_runs.n;
+    BISECT(at, mid, s->perf_runs.p[mid].began <= run->whole_until);
+    return at < s->perf_runs.n && s->perf_runs.p[at].began < end ? s->perf_runs.p[at].began : end;
 }
 
 void perf_progress_finish(struct profiling_machine *s)

@@ -2,6 +2,7 @@
 #include "importer/protovm/message_tree.h"
 
 #include "base/alloc.h"
+#include "base/bisect.h"
 
 bool vm_spend(struct vm_tree *t, uint64_t bytes)
 {
@@ -53,17 +54,11 @@ void vm_tree_close(struct vm_tree *t)
 /* The first child whose key is not smaller. */
 static uint32_t place_of(const struct vm_node *n, uint64_t key)
 {
-    uint32_t first = 0, end = n->n;
-    if (end && n->children[end - 1]->key < key)
-        return end;
-    while (first < end) {
-        uint32_t middle = first + (end - first) / 2;
-        if (n->children[middle]->key < key)
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    return first;
+    uint32_t place = n->n;
+    if (!place || n->children[place - 1]->key < key)
+        return place;
+    BISECT(place, i, n->children[i]->key < key);
+    return place;
 }
 
 struct vm_node *vm_child(const struct vm_node *n, uint64_t key)

@@ -1,6 +1,8 @@
 /* A stable merge sort of events, quick where most of them are in order. */
 #include "importer/sort/merge_sort.h"
 
+#include "base/bisect.h"
+
 #include <stdbool.h>
 #include <string.h>
 
@@ -28,29 +30,15 @@ static void insertion_sort(struct sort_event *e, size_t n, int64_t tie_from)
 /* How many of e[0, n), which is in order, do not come after x, which arrived later. */
 static size_t not_after(const struct sort_event *e, size_t n, const struct sort_event *x, int64_t tie_from)
 {
-    size_t first = 0;
-    while (first < n) {
-        size_t mid = first + (n - first) / 2;
-        if (comes_after(&e[mid], x, tie_from))
-            n = mid;
-        else
-            first = mid + 1;
-    }
-    return first;
+    BISECT(n, i, !comes_after(&e[i], x, tie_from));
+    return n;
 }
 
 /* How many of e[0, n), which is in order, x comes after, which arrived earlier. */
 static size_t before(const struct sort_event *e, size_t n, const struct sort_event *x, int64_t tie_from)
 {
-    size_t first = 0;
-    while (first < n) {
-        size_t mid = first + (n - first) / 2;
-        if (comes_after(x, &e[mid], tie_from))
-            first = mid + 1;
-        else
-            n = mid;
-    }
-    return first;
+    BISECT(n, i, comes_after(x, &e[i], tie_from));
+    return n;
 }
 
 void merge_sort_events(struct sort_event *e, size_t n, struct sort_event *tmp, int64_t tie_from)

@@ -1,6 +1,7 @@
 /* Cuts messages into windows that one line satisfies. */
 #include "importer/sync/windows.h"
 
+#include "base/bisect.h"
 #include "base/error.h"
 
 #include <stdlib.h>
@@ -119,16 +120,9 @@ int sync_windows_solve(struct sync_windows *w, const struct sync_limits *limits)
 /* The last window that begins at or before x (by_y: whose map begins at or below y), or the first one. */
 static size_t window_before(const struct sync_windows *w, int64_t v, bool by_y)
 {
-    size_t lo = 0, hi = w->windows.n;
-    while (lo + 1 < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        int64_t begin = by_y ? w->windows.p[mid].y_begin : w->windows.p[mid].x_begin;
-        if (begin <= v)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    return lo;
+    size_t n = w->windows.n;
+    BISECT(n, i, (by_y ? w->windows.p[i].y_begin : w->windows.p[i].x_begin) <= v);
+    return n ? n - 1 : 0;
 }
 
 /* The nearest window with a map, at `i` or before it, else behind it. */

@@ -1,6 +1,8 @@
 /* Converts time stamps. */
 #include "importer/trace_dat/dat_clock.h"
 
+#include "base/bisect.h"
+
 #include <stdlib.h>
 
 enum { FLAG_INTERPOLATE = 1 };
@@ -88,17 +90,9 @@ void dat_clock_cpu(struct dat_clock *c, uint32_t cpu)
 /* The sample whose piece holds `t`; beyond the ends, that of the first and the last piece. */
 static const struct dat_shift *piece_of(const struct dat_shifts *s, uint64_t t)
 {
-    size_t first = 0, end = s->list.n - 1; /* pieces are one fewer than samples */
-    if (t <= s->list.p[0].time)
-        return s->list.p;
-    while (end - first > 1) {
-        size_t mid = first + (end - first) / 2;
-        if (s->list.p[mid].time <= t)
-            first = mid;
-        else
-            end = mid;
-    }
-    return &s->list.p[first];
+    size_t n = s->list.n > 1 ? s->list.n - 1 : 1; /* pieces are one fewer than samples */
+    BISECT(n, i, s->list.p[i].time <= t);
+    return &s->list.p[n ? n - 1 : 0];
 }
 
 static uint64_t shifted(const struct dat_clock *c, uint64_t t)

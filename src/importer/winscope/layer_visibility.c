@@ -1,6 +1,8 @@
 /* Which layers of a snapshot can be seen, and why the others cannot. */
 #include "importer/winscope/layers.h"
 
+#include "base/bisect.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,15 +36,9 @@ static int by_parent_and_z(const void *a, const void *b)
 
 static size_t first_child(const struct child *c, size_t n, int64_t parent)
 {
-    size_t lo = 0, hi = n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (c[mid].parent < parent)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    size_t at = n;
+    BISECT(at, mid, c[mid].parent < parent);
+    return at;
 }
 
 /* Those below a layer, the layer, those above. */

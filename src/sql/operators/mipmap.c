@@ -7,6 +7,7 @@
  * The query runs once, when the table is made; its rows are kept sorted. A counter's bucket tells the smallest, largest
  * and last value, the sample in force at the start belonging to the first; a slice's bucket tells, for each depth, the
  * longest slice and how many there are. Both: in_window_start, in_window_end, in_window_step HIDDEN, all needed. */
+#include "base/bisect.h"
 #include "base/vec.h"
 #include "sql/operators/operators.h"
 
@@ -192,13 +193,7 @@ static int cursor_close(sqlite3_vtab_cursor *base)
 
 static size_t lower_bound(const struct entry *p, size_t lo, size_t hi, int64_t ts)
 {
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (p[mid].ts < ts)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    BISECT_RANGE(lo, hi, i, p[i].ts < ts);
     return lo;
 }
 

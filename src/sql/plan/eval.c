@@ -1,5 +1,6 @@
 /* Computes expressions for a batch of rows at a time: each operator is a loop over words. What a word cannot hold (an
  * integer beyond 64 bits, the smallest of them, which stands for NULL) makes the run give up. */
+#include "base/bisect.h"
 #include "base/vectorised.h"
 #include "sql/plan/mixed.h"
 
@@ -279,17 +280,11 @@ static void eval_in(struct run *r, const struct plan_expr *x, const struct batch
     const int64_t *a = eval(r, x->args[0], batch);
     int64_t null = plan_null((enum plan_type)x->args[0]->type);
     for (uint32_t i = 0; i < batch->n; i++) {
-        uint32_t lo = 0, hi = x->n_list;
-        while (lo < hi) {
-            uint32_t mid = lo + (hi - lo) / 2;
-            if (x->list[mid] < a[i])
-                lo = mid + 1;
-            else
-                hi = mid;
-        }
+        uint32_t at = x->n_list;
+        BISECT(at, mid, x->list[mid] < a[i]);
         if (a[i] == null)
             out[i] = COL_NULL;
-        else if (lo < x->n_list && x->list[lo] == a[i])
+        else if (at < x->n_list && x->list[at] == a[i])
             out[i] = !x->negated;
         else
             out[i] = x->list_has_null ? COL_NULL : x->negated;

@@ -1,5 +1,6 @@
 /* The rows of a source by their keys: by number where those lie close together, in order where they have one, by hash
  * else. */
+#include "base/bisect.h"
 #include "base/vectorised.h"
 #include "sql/plan/join_private.h"
 
@@ -168,13 +169,7 @@ static uint32_t seek(struct key_index *h, uint32_t n_keys, int64_t word)
         }
     }
     h->jumped += step;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (keys[(size_t)mid * n_keys] < word)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    BISECT_RANGE(lo, hi, mid, keys[(size_t)mid * n_keys] < word);
     return h->at = lo;
 }
 

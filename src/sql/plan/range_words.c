@@ -1,6 +1,7 @@
 /* Words by place, of rows that lie side by side: their order, and where a comparison cuts them. */
 #include "sql/plan/range_words.h"
 
+#include "base/bisect.h"
 #include "base/stop.h"
 
 bool range_ascends(const int64_t *words, uint32_t n)
@@ -74,12 +75,6 @@ void range_cut(const int64_t *words, uint32_t *lo, uint32_t *hi, int64_t word, u
 {
     bool beyond = range_is_beyond(op);
     uint32_t from = *lo, to = *hi;
-    while (from < to) {
-        uint32_t mid = from + (to - from) / 2;
-        if (beyond ? words[mid] <= word : words[mid] < word)
-            from = mid + 1;
-        else
-            to = mid;
-    }
+    BISECT_RANGE(from, to, i, beyond ? words[i] <= word : words[i] < word);
     *(range_is_lower(op) ? lo : hi) = from;
 }

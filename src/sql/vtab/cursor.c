@@ -3,6 +3,8 @@
  * What is left of the table is, in this order of preference: one contiguous range of rows (walked without a list); a
  * range filtered chunk by chunk while it is walked; a list of rows, when they come from an index or are sorted. */
 #include "sql/engine_private.h"
+
+#include "base/bisect.h"
 #include "sql/vtab/vtab.h"
 
 #include <string.h>
@@ -223,15 +225,9 @@ static bool narrow(const struct table *t, const struct test *test, struct span *
 
 static uint32_t first_at_least(const uint32_t *rows, uint32_t n, uint32_t row)
 {
-    uint32_t lo = 0, hi = n;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (rows[mid] < row)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    uint32_t at = n;
+    BISECT(at, mid, rows[mid] < row);
+    return at;
 }
 
 static bool add_rows(struct cursor *c, const uint32_t *rows, uint32_t n, struct span s)

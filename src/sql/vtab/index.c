@@ -1,5 +1,7 @@
 /* Makes indexes: the rows of a column by value, by one counting sort when lookups repeat. */
 #include "sql/engine_private.h"
+
+#include "base/bisect.h"
 #include "sql/vtab/vtab.h"
 
 #include <string.h>
@@ -143,6 +145,13 @@ const struct column_index *index_get(struct vtab *v, const struct table *t, uint
     return v->indexes[column];
 }
 
+/* What the rows are ordered by. */
+static int64_t order_word(const struct column *c, uint32_t row)
+{
+    int64_t w = column_get(c, row);
+    return c->type == COL_F64 ? column_f64_order(w) : w;
+}
+
 uint32_t index_find(const struct column_index *x, const struct table *t, uint32_t column, int64_t word,
                     const uint32_t **rows)
 {
@@ -154,23 +163,11 @@ uint32_t index_find(const struct column_index *x, const struct table *t, uint32_
         return x->starts[key + 1] - x->starts[key];
     }
     const struct column *c = &t->columns[column];
-    bool doubles = c->type == COL_F64;
-    uint32_t lo = 0, hi = x->n_rows;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        int64_t w = column_get(c, x->rows[mid]);
-        if ((doubles ? column_f64_order(w) : w) < word)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    *rows = x->rows + lo;
-    uint32_t end = lo;
-    while (end < x->n_rows) { /* runs are short where values are sparse */
-        int64_t w = column_get(c, x->rows[end]);
-        if ((doubles ? column_f64_order(w) : w) != word)
-            break;
+    uint32_t first = x->n_rows;
+    BISECT(first, i, order_word(c, x->rows[i]) < word);
+    *rows = x->rows + first;
+    uint32_t end = first;
+    while (end < x->n_rows && order_word(c, x->rows[end]) == word) /* runs are short where values are sparse */
         end++;
-    }
-    return end - lo;
+    return end - first;
 }

@@ -2,6 +2,8 @@
  *
  * A lookup uses the leading columns that are tested for one value each, and a range on the column after them. */
 #include "sql/engine_private.h"
+
+#include "base/bisect.h"
 #include "sql/vtab/vtab.h"
 
 #include <string.h>
@@ -114,15 +116,9 @@ static int compare(const struct named_index *x, const struct table *t, const str
 static uint32_t place(const struct named_index *x, const struct table *t, const struct test *tests, const int *used,
                       uint32_t n, bool after)
 {
-    uint32_t lo = 0, hi = t->n_rows;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (compare(x, t, tests, used, n, x->rows[mid]) < (after ? 1 : 0))
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    uint32_t at = t->n_rows;
+    BISECT(at, mid, compare(x, t, tests, used, n, x->rows[mid]) < (after ? 1 : 0));
+    return at;
 }
 
 bool named_index_find(struct vtab *v, const struct table *t, const struct test *tests, uint32_t n_tests,

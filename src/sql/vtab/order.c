@@ -4,6 +4,8 @@
  * All sorts are stable, so trailing columns in which the rows stand in order already cost nothing. */
 #include "sql/vtab/vtab.h"
 
+#include "base/bisect.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,15 +38,9 @@ static uint64_t rank_of(const struct coder *c, uint32_t id)
 {
     if (!c->ids)
         return c->ranks[id - c->base];
-    uint32_t lo = 0, hi = c->n_ids;
-    while (lo + 1 < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (c->ids[mid] <= id)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    return c->ranks[lo];
+    uint32_t n = c->n_ids;
+    BISECT(n, i, c->ids[i] <= id);
+    return c->ranks[n ? n - 1 : 0];
 }
 
 enum { BLOCK = 512 };

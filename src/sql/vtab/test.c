@@ -4,6 +4,8 @@
  * counts as one against a numeric column, any other text or blob is greater than every number. */
 #include "sql/vtab/vtab.h"
 
+#include "base/bisect.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -308,15 +310,9 @@ static bool in_set(const struct test *t, int64_t word)
         return false;
     if (t->bits)
         return t->bits[word - t->lo];
-    uint32_t lo = 0, hi = t->n_set;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (t->set[mid] < word)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < t->n_set && t->set[lo] == word;
+    uint32_t at = t->n_set;
+    BISECT(at, mid, t->set[mid] < word);
+    return at < t->n_set && t->set[at] == word;
 }
 
 static bool string_passes(const struct test *t, strid id)
