@@ -4,8 +4,9 @@
 #include "base/alloc.h"
 #include "base/bisect.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+enum { NOT_COMPLETED = UINT32_MAX, LAST = UINT32_MAX };
 
 void args_note_complete(struct args *a, argset set)
 {
@@ -16,57 +17,57 @@ void args_note_complete(struct args *a, argset set)
 
 void args_number_last(struct args *a, argset set)
 {
-    struct completed_set c = {set.plus_one - 1, UINT32_MAX};
+    struct completed_set c = {set.plus_one - 1, LAST};
     if (!argset_is_none(set) && a->completed.n < ARGS_MAX_COMPLETED && !vec_push(&a->completed, c))
         a->failed = true;
 }
 
-/* When a set takes its place in the order. */
-struct moment {
-    uint32_t set;
-    uint32_t before; /* sets that were made until then */
-    uint32_t at;     /* among those of one `before`: completed ones in their order, then the one that is made next */
-};
-
-static int by_moment(const void *x, const void *y)
+/* By set: the first of its entries among those that are completed. */
+static uint32_t *first_completed(const struct args *a)
 {
-    const struct moment *a = x, *b = y;
-    if (a->before != b->before)
-        return a->before < b->before ? -1 : 1;
-    return (a->at > b->at) - (a->at < b->at);
+    uint32_t *first = mem_alloc(a->sets.n * sizeof *first);
+    for (size_t i = 0; first && i < a->sets.n; i++)
+        first[i] = NOT_COMPLETED;
+    for (size_t k = a->completed.n; first && k-- > 0;)
+        first[a->completed.p[k].set] = (uint32_t)k;
+    return first;
 }
 
-/* The sets that are used, in order: *n of them. NULL when out of memory. */
-static struct moment *order(const struct args *a, const uint8_t *used, uint32_t *n)
+/* The sets that are used, in order: *n of them. NULL when out of memory. A set takes its place when it is completed for
+ * the first time, else when it was made; from one completed set to the next `before` never falls, but for those that
+ * come last. */
+static uint32_t *order(const struct args *a, const uint8_t *used, uint32_t *n)
 {
-    uint32_t all = (uint32_t)a->sets.n;
-    struct moment *m = mem_alloc((all + 1) * sizeof *m);
-    if (!m)
-        return NULL;
-    for (uint32_t i = 0; i < all; i++)
-        m[i] = (struct moment){i, i, UINT32_MAX};
-    for (size_t k = 0; k < a->completed.n; k++) {
-        struct moment *first = &m[a->completed.p[k].set];
-        if (first->at == UINT32_MAX)
-            *first = (struct moment){a->completed.p[k].set, a->completed.p[k].before, (uint32_t)k};
-    }
+    const struct completed_set *c = a->completed.p, *end = c + a->completed.n;
+    uint32_t *m = mem_alloc((a->sets.n + 1) * sizeof *m), *first = m ? first_completed(a) : NULL;
     *n = 0;
-    for (uint32_t i = 0; i < all; i++)
-        if (used[i])
-            m[(*n)++] = m[i];
-    qsort(m, *n, sizeof *m, by_moment);
+    for (uint32_t i = 0; first && i <= a->sets.n; i++) {
+        for (; c < end && (c->before <= i || c->before == LAST); c++)
+            if (c->before != LAST && used[c->set] && first[c->set] == c - a->completed.p)
+                m[(*n)++] = c->set;
+        if (i < a->sets.n && used[i] && first[i] == NOT_COMPLETED)
+            m[(*n)++] = i;
+    }
+    for (c = a->completed.p; first && c < end; c++)
+        if (c->before == LAST && used[c->set] && first[c->set] == c - a->completed.p)
+            m[(*n)++] = c->set;
+    if (!first) {
+        mem_free(m);
+        m = NULL;
+    }
+    mem_free(first);
     return m;
 }
 
 /* Moves the sets to the places of `m`; places[i] becomes what set i is now. */
-static bool move(struct args *a, const struct moment *m, uint32_t n, argset *places)
+static bool move(struct args *a, const uint32_t *m, uint32_t n, argset *places)
 {
     struct arg_set *moved = mem_alloc((n + 1) * sizeof *moved);
     if (!moved)
         return false;
     for (uint32_t i = 0; i < n; i++) {
-        moved[i] = a->sets.p[m[i].set];
-        places[m[i].set] = argset_of_cell(i);
+        moved[i] = a->sets.p[m[i]];
+        places[m[i]] = argset_of_cell(i);
     }
     if (n)
         memcpy(a->sets.p, moved, n * sizeof *moved);
@@ -79,14 +80,14 @@ static bool move(struct args *a, const struct moment *m, uint32_t n, argset *pla
 }
 
 /* The number of the first value of each set, and one more. */
-static uint32_t *count_values(const struct args *a, const struct moment *m, uint32_t n)
+static uint32_t *count_values(const struct args *a, const uint32_t *m, uint32_t n)
 {
     uint32_t *numbers = mem_alloc(((size_t)n + 1) * sizeof *numbers);
     struct arg_list list = {0};
     uint64_t next = 0;
     for (uint32_t i = 0; numbers && i < n; i++) {
         list.n = 0;
-        args_values(a, argset_of_cell(m[i].set), &list);
+        args_values(a, argset_of_cell(m[i]), &list);
         numbers[i] = (uint32_t)next;
         next += list.n;
     }
@@ -103,7 +104,7 @@ argset *args_number(struct args *a, const uint8_t *used)
 {
     uint32_t n;
     argset *places = mem_zalloc(a->sets.n * sizeof *places);
-    struct moment *m = places ? order(a, used, &n) : NULL;
+    uint32_t *m = places ? order(a, used, &n) : NULL;
     uint32_t *numbers = m ? count_values(a, m, n) : NULL;
     bool done = numbers && move(a, m, n, places);
     mem_free(m);

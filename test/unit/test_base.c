@@ -1,6 +1,7 @@
 /* Tests the containers and helpers of base: arena, string pool, map, vector, UTF-8, files, suggestions, settings. */
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/bisect.h"
 #include "base/by_id.h"
 #include "base/dev_flags.h"
 #include "base/file.h"
@@ -324,6 +325,23 @@ static const struct {
     {"\xff", 1, 0, 0},
 };
 
+START_TEST(a_bisection_finds_the_first_that_says_no)
+{
+    enum { MOST = 33 };
+    for (uint32_t n = 0; n <= MOST; n++)
+        for (uint32_t yes = 0; yes <= n; yes++)
+            for (uint32_t from = 0; from <= yes; from++) {
+                uint32_t asked = 0, first = from, end = n, place = n;
+                BISECT(place, i, (asked++, i < yes));
+                ck_assert_uint_eq(place, yes);
+                ck_assert_uint_le(asked, 6); /* log2(33), and one */
+                BISECT_RANGE(first, end, i, i < yes);
+                ck_assert_uint_eq(first, yes);
+                ck_assert_uint_eq(end, yes);
+            }
+}
+END_TEST
+
 START_TEST(utf8_is_told_from_other_bytes)
 {
     ck_assert_uint_eq(utf8_sequence(utf8[_i].bytes, utf8[_i].len), utf8[_i].first);
@@ -525,6 +543,7 @@ Suite *base_suite(void)
     tcase_add_loop_test(t, ranges_are_found_and_taken, 0, 4);
     tcase_add_test(t, ranges_in_order_do_not_make_a_list);
     tcase_add_test(t, ranges_without_memory_stay);
+    tcase_add_test(t, a_bisection_finds_the_first_that_says_no);
     tcase_add_loop_test(t, utf8_is_told_from_other_bytes, 0, sizeof utf8 / sizeof *utf8);
     tcase_add_test(t, a_file_is_read_whole_or_not_at_all);
     tcase_add_loop_test(t, the_nearest_word_is_suggested, 0, sizeof near_words / sizeof *near_words);

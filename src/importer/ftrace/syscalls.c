@@ -75,6 +75,14 @@ static inline struct open_call *open_call(struct syscalls *s, uint32_t utid)
     return c;
 }
 
+/* The key of the n-th argument: a kernel's event has six. */
+static strid arg_key(struct strpool *strings, uint32_t n)
+{
+    static const char *const keys[] = {"args[0]", "args[1]", "args[2]", "args[3]", "args[4]", "args[5]"};
+    return n < sizeof keys / sizeof *keys ? strpool_intern_str(strings, keys[n])
+                                          : strpool_printf(strings, "args[%u]", n);
+}
+
 static void decode_args(void *ctx, uint32_t aux, struct slice payload, struct arg_list *out)
 {
     struct args *a = &((struct importer *)ctx)->st->args;
@@ -86,11 +94,11 @@ static void decode_args(void *ctx, uint32_t aux, struct slice payload, struct ar
     while (pb_next(&c, &f)) {
         uint64_t v;
         if (f.id == FTRACE_SYS_ENTER_ARGS && f.wire != PB_BYTES) {
-            arg_list_add(a, out, flat, strpool_printf(a->strings, "args[%u]", n++), ARG_UINT, pb_i64(&f));
+            arg_list_add(a, out, flat, arg_key(a->strings, n++), ARG_UINT, pb_i64(&f));
         } else if (f.id == FTRACE_SYS_ENTER_ARGS) {
             packed = pb_sub(&f);
             while (pb_next_packed(&packed, &v))
-                arg_list_add(a, out, flat, strpool_printf(a->strings, "args[%u]", n++), ARG_UINT, (int64_t)v);
+                arg_list_add(a, out, flat, arg_key(a->strings, n++), ARG_UINT, (int64_t)v);
         } else if (f.id == KEPT_RET) {
             arg_list_int(a, out, "ret", pb_i64(&f));
         }
