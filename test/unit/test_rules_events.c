@@ -218,11 +218,13 @@ static const struct rule rules[] = {
      "2,process_merged_track_event,a,upid=1,parent_track_uuid=2,merge_key_type=0,merge_key_value=a,track_compressor_"
      "idx=0;3,process_merged_track_event,a,upid=1,parent_track_uuid=2,merge_key_type=0,merge_key_value=a,track_"
      "compressor_idx=0;4,process_track_event,a,upid=1,track_uuid=22;5,process_merged_track_event,b,upid=1,parent_track_"
-     "uuid=2,merge_key_type=1,merge_key_value=k,track_compressor_idx=0;6,process_merged_track_event,b,upid=1,parent_"
-     "track_uuid=2,merge_key_type=1,merge_key_value=k,track_compressor_idx=0;7,process_merged_track_event,d,upid=1,"
-     "parent_track_uuid=2,merge_key_type=2,merge_key_value=7,track_compressor_idx=0;8,process_merged_track_event,d,"
+     "uuid=2,merge_key_type=2,merge_key_value=k,track_compressor_idx=0;6,process_merged_track_event,b,upid=1,parent_"
+     "track_uuid=2,merge_key_type=2,merge_key_value=k,track_compressor_idx=0;7,process_merged_track_event,d,upid=1,"
+     "parent_track_uuid=2,merge_key_type=2,merge_key_value=sibling_merge_key_int:7,track_compressor_idx=0;8,process_"
+     "merged_track_event,d,"
      "upid="
-     "1,parent_track_uuid=2,merge_key_type=2,merge_key_value=7,track_compressor_idx=0;9,process_merged_track_event,f,"
+     "1,parent_track_uuid=2,merge_key_type=2,merge_key_value=sibling_merge_key_int:7,track_compressor_idx=0;9,process_"
+     "merged_track_event,f,"
      "upid=1,parent_track_uuid=2,merge_key_type=0,merge_key_value=f,track_compressor_idx=0"},
     {"what events leave out, the sequence's defaults say: the track, and those of further counters",
      THREAD
@@ -232,8 +234,8 @@ static const struct rule rules[] = {
      "ALL SELECT c.ts, CAST(c.value AS INT), t.name, t.unit, extract_arg(t.source_arg_set_id, 'builtin_counter_type'), "
      "0, 0 FROM counter AS c JOIN counter_track AS t ON t.id = c.track_id",
      "10,10,a,5000,7000,50,30;30,0,i,13000,0,-,-;10,5000,thread_time,ns,thread_time,0,0;10,50,thread_instruction_count,"
-     "instructions,thread_instruction_count,0,0;20,12000,thread_time,ns,thread_time,0,0;20,80,thread_instruction_count,"
-     "instructions,thread_instruction_count,0,0;30,13000,thread_time,ns,thread_time,0,0"},
+     "count,thread_instruction_count,0,0;20,12000,thread_time,ns,thread_time,0,0;20,80,thread_instruction_count,"
+     "count,thread_instruction_count,0,0;30,13000,thread_time,ns,thread_time,0,0"},
     {"call stacks that events spell out lie in a mapping of their own",
      THREAD "1{8:6 10:1 11{9:1 11:2 55{1{1'f' 2's.c' 3:7} 1{1'g'}}}} 1{8:9 10:1 11{9:2 11:2 55{1{1'f' 2's.c' 3:8}}}}",
      "SELECT callsite_id, end_callsite_id, f.name, m.name, (SELECT source_file || ':' || line_number FROM "

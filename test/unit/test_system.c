@@ -210,7 +210,7 @@ START_TEST(memory_of_processes_is_described)
                 {17, "mem.smaps.pss", ": Pss of"},
                 {18, "mem.smaps.pss.anon", "Pss_Anon"},
                 {19, "mem.smaps.pss.file", "Pss_File"},
-                {20, "mem.smaps.pss.shmem", "Pss_Shmem"},
+                {20, "mem.smaps.pss.smem", "Pss_Shmem"},
                 {23, "mem.smaps.swap.pss", "SwapPss"},
                 {24, "mem.dmabuf_rss", "record_process_dmabuf_rss"}};
     enum { N = sizeof want / sizeof *want, PROCESSES = 3 };

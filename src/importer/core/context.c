@@ -77,6 +77,19 @@ void import_log(struct machine_ctx *m, enum stat_key stat, int64_t ts, int64_t b
                                                              .arg_set_id = args});
 }
 
+void import_log_number(struct machine_ctx *m, enum stat_key stat, int64_t ts, int64_t byte_offset, const char *key,
+                       uint64_t value)
+{
+    argset set = ARGSET_NONE;
+    if (key && import_log_has_room(m, stat)) {
+        struct arg_list list = {0};
+        arg_list_uint(&m->st->args, &list, key, value);
+        set = args_intern(&m->st->args, list.p, list.n);
+        arg_list_free(&list);
+    }
+    import_log(m, stat, ts, byte_offset, set);
+}
+
 void machine_close(struct machine_ctx *m)
 {
     if (!m)

@@ -177,6 +177,9 @@ void machine_close(struct machine_ctx *m);
 enum { IMPORT_LOGS_OF_STAT = 10000 };
 bool import_log_has_room(const struct machine_ctx *m, enum stat_key stat);
 void import_log(struct machine_ctx *m, enum stat_key stat, int64_t ts, int64_t byte_offset, argset args);
+/* The same with one arg, a number; key NULL: without args. */
+void import_log_number(struct machine_ctx *m, enum stat_key stat, int64_t ts, int64_t byte_offset, const char *key,
+                       uint64_t value);
 
 static inline strid import_str(struct importer *im, const char *text)
 {

@@ -72,6 +72,19 @@ struct packet {
     uint32_t trusted_uid;
 };
 
+/* What is wrong with a packet that is tokenized: counted, and noted with where in the file it is and, unless `key` is
+ * NULL, a number. */
+static inline void packet_log(const struct packet *p, enum stat_key stat, const char *key, uint64_t value)
+{
+    import_log_number(p->m, stat, COL_NULL, p->byte_offset, key, value);
+}
+
+/* The same with the packet's sequence. */
+static inline void packet_log_sequence(const struct packet *p, enum stat_key stat)
+{
+    packet_log(p, stat, "packet_sequence_id", p->gen->seq->id);
+}
+
 enum tokenize_result {
     TOKENIZE_PUSH, /* the framework pushes the whole packet to the generic queue; parse() is called in time order */
     TOKENIZE_DONE, /* the handler has dealt with it (pushed events of its own, or used it up) */

@@ -73,6 +73,20 @@ static void gpu_mem_total(const struct ftrace_event *e)
                    (double)field_u64(&f, FTRACE_GPU_MEM_TOTAL_SIZE));
 }
 
+/* A period that ends before it begins. */
+static void log_work_period(const struct ftrace_event *e, const struct fields *f)
+{
+    struct args *a = &e->m->st->args;
+    struct arg_list list = {0};
+    if (import_log_has_room(e->m, STAT_gpu_work_period_negative_duration)) {
+        arg_list_int(a, &list, "start_time_ns", field_i64(f, FTRACE_GPU_WORK_PERIOD_START_TIME_NS));
+        arg_list_int(a, &list, "end_time_ns", field_i64(f, FTRACE_GPU_WORK_PERIOD_END_TIME_NS));
+        arg_list_int(a, &list, "gpu_id", field_u32(f, FTRACE_GPU_WORK_PERIOD_GPU_ID));
+    }
+    import_log(e->m, STAT_gpu_work_period_negative_duration, e->ts, -1, args_intern(a, list.p, list.n));
+    arg_list_free(&list);
+}
+
 static void gpu_work_period(const struct ftrace_event *e)
 {
     struct fields f;
@@ -84,7 +98,7 @@ static void gpu_work_period(const struct ftrace_event *e)
     uint32_t track = FTRACE_TRACK(e, TRACK_SLICE, "android_gpu_work_period", 0, DIM_I("ugpu", system_gpu(e->m, gpu)),
                                   DIM_I("gpu", gpu), DIM_I("uid", field_i32(&f, FTRACE_GPU_WORK_PERIOD_UID)));
     if (dur < 0) {
-        stats_add(&e->m->st->stats, e->m->id, STAT_gpu_work_period_negative_duration, 1);
+        log_work_period(e, &f);
         return;
     }
     struct slice_row row = {.ts = e->ts,

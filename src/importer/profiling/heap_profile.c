@@ -75,10 +75,10 @@ static void keep_message(struct packet *p, struct heap_sequence *h, const struct
     if (!pb_find(kept, INTERNED_STRING_IID, &iid))
         return;
     uint64_t *at = u64map_put(&h->own.index, (uint64_t)f->id << 56 ^ pb_u64(&iid), NULL);
-    if (at && vec_push(&h->own.messages, kept))
-        *at = h->own.messages.n;
-    else
+    if (!at || (!*at && !vec_push(&h->own.messages, kept)))
         p->m->im->failed = true;
+    else if (!*at) /* the first one stays */
+        *at = h->own.messages.n;
 }
 
 /* Of the fields of ProcessHeapSamples: those that a stat repeats, under the pid. */
@@ -252,8 +252,8 @@ static void commit(struct profiling_machine *s, const struct sequence *seq, stru
                    const struct pending *a)
 {
     struct machine_ctx *m = s->m;
-    uint32_t callsite = stack_messages_callsite(m, a->g, process_tracker_find_process(m->processes, a->pid),
-                                                own->messages.n ? own : NULL, a->callstack);
+    uint32_t callsite =
+        stack_messages_callsite(m, a->g, process_tracker_find_process(m->processes, a->pid), own, a->callstack);
     if (callsite == CALLSITE_NONE)
         return;
     uint32_t upid = process_tracker_process(m->processes, a->pid);
@@ -288,6 +288,7 @@ static void end_dump(struct profiling_machine *s, const struct sequence *seq, st
     vec_clear(&h->own.messages);
     u64map_clear(&h->own.index);
     u64map_clear(&h->own.rows);
+    h->own.later = true;
 }
 
 void heap_profile_parse(struct packet *p)
@@ -306,10 +307,12 @@ void heap_profile_parse(struct packet *p)
             index = pb_u64(&f);
         else if (f.id <= PROFILE_PACKET_MAPPINGS)
             keep_message(p, h, &f);
-        else if (f.id == PROFILE_PACKET_PROCESS_DUMPS)
-            add_dump(p, h, pb_bytes(&f));
     }
     check_index(p, h, index);
+    stack_messages_read_own(p->m, p->field, &h->own);
+    for (struct pb_cursor dumps = pb_cursor(p->field); pb_next(&dumps, &f);)
+        if (f.id == PROFILE_PACKET_PROCESS_DUMPS)
+            add_dump(p, h, pb_bytes(&f));
     if (c.bad)
         stats_add(&p->m->st->stats, p->m->id, STAT_stackprofile_parser_error, 1);
     if (!continued)

@@ -135,7 +135,10 @@ struct own_messages {
     VEC(struct slice)
     messages;
     struct u64map rows; /* what the messages were found to be, see remember() */
+    bool later;         /* not the first dump of the sequence */
 };
+/* Makes the rows of what a packet explains itself, whoever uses it; its messages are in `own` already. */
+void stack_messages_read_own(struct machine_ctx *m, struct slice profile_packet, struct own_messages *own);
 /* A message of three fields, whatever its name: 1 the function, 2 its file, 3 the line. */
 struct source_line source_line_read(struct machine_ctx *m, struct slice message);
 uint32_t stack_messages_callsite(struct machine_ctx *m, struct seq_generation *g, uint32_t upid,

@@ -7,18 +7,20 @@
 #include "base/hash.h"
 #include "wire/fields.h"
 
-/* Where the messages of a kind are: the field of InternedData, and of ProfilePacket. */
+/* Where the messages of a kind are: the field of InternedData, and of ProfilePacket; and how one counts that is meant
+ * and not there. */
 enum message_kind { CALLSTACK, FRAME, MAPPING, FUNCTION_NAME, BUILD_ID, MAPPING_PATH, SOURCE_PATH, MESSAGE_KINDS };
 static const struct {
     uint8_t interned, own;
+    enum stat_key missing;
 } places[MESSAGE_KINDS] = {
-    [CALLSTACK] = {INTERNED_DATA_CALLSTACKS, PROFILE_PACKET_CALLSTACKS},
-    [FRAME] = {INTERNED_DATA_FRAMES, PROFILE_PACKET_FRAMES},
-    [MAPPING] = {INTERNED_DATA_MAPPINGS, PROFILE_PACKET_MAPPINGS},
-    [FUNCTION_NAME] = {INTERNED_DATA_FUNCTION_NAMES, PROFILE_PACKET_STRINGS},
-    [BUILD_ID] = {INTERNED_DATA_BUILD_IDS, PROFILE_PACKET_STRINGS},
-    [MAPPING_PATH] = {INTERNED_DATA_MAPPING_PATHS, PROFILE_PACKET_STRINGS},
-    [SOURCE_PATH] = {INTERNED_DATA_SOURCE_PATHS, PROFILE_PACKET_STRINGS},
+    [CALLSTACK] = {INTERNED_DATA_CALLSTACKS, PROFILE_PACKET_CALLSTACKS, STAT_stackprofile_invalid_callstack_id},
+    [FRAME] = {INTERNED_DATA_FRAMES, PROFILE_PACKET_FRAMES, STAT_stackprofile_invalid_frame_id},
+    [MAPPING] = {INTERNED_DATA_MAPPINGS, PROFILE_PACKET_MAPPINGS, STAT_stackprofile_invalid_mapping_id},
+    [FUNCTION_NAME] = {INTERNED_DATA_FUNCTION_NAMES, PROFILE_PACKET_STRINGS, STAT_stackprofile_invalid_string_id},
+    [BUILD_ID] = {INTERNED_DATA_BUILD_IDS, PROFILE_PACKET_STRINGS, STAT_stackprofile_invalid_string_id},
+    [MAPPING_PATH] = {INTERNED_DATA_MAPPING_PATHS, PROFILE_PACKET_STRINGS, STAT_stackprofile_invalid_string_id},
+    [SOURCE_PATH] = {INTERNED_DATA_SOURCE_PATHS, PROFILE_PACKET_STRINGS, STAT_stackprofile_invalid_string_id},
 };
 
 enum { MAX_PATH_BYTES = 4096 };
@@ -28,35 +30,43 @@ struct lookup {
     struct seq_generation *g;
     struct own_messages *own; /* NULL: all is interned */
     uint32_t upid;
-    uint32_t areas; /* where it makes code: rows that were read before it did are read anew */
-    bool *moving;   /* set when a frame lies in code that may be other code at another time */
+    uint32_t areas;      /* where it makes code: rows that were read before it did are read anew */
+    bool moving;         /* a frame lies in code that may be other code at another time */
+    enum stat_key fault; /* what was counted last */
 };
 
-static void count(const struct lookup *l, enum stat_key stat)
+static void count(struct lookup *l, enum stat_key stat)
 {
     stats_add(&l->m->st->stats, l->m->id, stat, 1);
+    l->fault = stat;
 }
 
+/* A packet with messages of its own means those alone. */
 static struct slice find(const struct lookup *l, enum message_kind kind, uint64_t iid)
 {
-    if (l->own) {
-        const uint64_t *at = u64map_get(&l->own->index, (uint64_t)places[kind].own << 56 ^ iid);
-        if (at)
-            return l->own->messages.p[*at - 1];
-    }
-    return interned_find(l->g, places[kind].interned, iid);
+    if (!l->own)
+        return interned_find(l->g, places[kind].interned, iid);
+    const uint64_t *at = u64map_get(&l->own->index, (uint64_t)places[kind].own << 56 ^ iid);
+    return at ? l->own->messages.p[*at - 1] : slice_of(NULL, 0);
 }
 
-/* The text of an interned string; empty (counted) when it is not there. Number 0 means the empty one. */
-static struct slice text_of(const struct lookup *l, enum message_kind kind, uint64_t iid)
+/* Number 0 is the empty text of names and build ids; packets with messages of their own say so again with each dump but
+ * the first. */
+static bool is_no_text(const struct lookup *l, enum message_kind kind, uint64_t iid)
+{
+    return !iid && (l->own ? !l->own->later : kind != MAPPING_PATH);
+}
+
+/* The text of an interned string. False (counted): it is not there. */
+static bool text_of(struct lookup *l, enum message_kind kind, uint64_t iid, struct slice *text)
 {
     struct pb_field f;
     struct slice message = find(l, kind, iid);
-    if (pb_find(message, INTERNED_STRING_STR, &f))
-        return pb_bytes(&f);
-    if (iid && !message.p)
-        count(l, STAT_stackprofile_invalid_string_id);
-    return slice_of("", 0);
+    *text = pb_find(message, INTERNED_STRING_STR, &f) ? pb_bytes(&f) : slice_of("", 0);
+    if (message.p || is_no_text(l, kind, iid))
+        return true;
+    count(l, places[kind].missing);
+    return false;
 }
 
 /* Where the row of a message is remembered: with the packet's own ones, whose numbers are used again, or for good. */
@@ -67,12 +77,12 @@ static struct u64map *rows_of(const struct lookup *l)
 
 static uint64_t row_key(const struct lookup *l, enum message_kind kind, uint64_t iid)
 {
-    uint64_t key = hash_combine(hash_combine((uint64_t)(uintptr_t)l->g->interned, kind), iid);
+    uint64_t key = hash_combine(hash_combine(l->own ? 0 : (uint64_t)(uintptr_t)l->g->interned, kind), iid);
     return l->areas ? hash_combine(hash_combine(key, l->upid), l->areas) : key;
 }
 
 /* The row of a message read before; UINT32_MAX when it was at fault, which counts for each use. False: not yet read. */
-static bool recall(const struct lookup *l, enum message_kind kind, uint64_t iid, uint32_t *row)
+static bool recall(struct lookup *l, enum message_kind kind, uint64_t iid, uint32_t *row)
 {
     const uint64_t *known = u64map_get(rows_of(l), row_key(l, kind, iid));
     if (!known)
@@ -90,30 +100,57 @@ static uint32_t remember(const struct lookup *l, enum message_kind kind, uint64_
     return (uint32_t)word;
 }
 
-/* That a message is good for nothing, and how that counts: it may be long, and be meant by every sample. */
-static uint32_t remember_fault(const struct lookup *l, enum message_kind kind, uint64_t iid, enum stat_key fault)
+/* That a message is good for nothing, for what was counted last: it may be long, and be meant by every sample. Interned
+ * ones count the same with each use; those of a packet are as if they had not been sent. */
+static uint32_t remember_fault(const struct lookup *l, enum message_kind kind, uint64_t iid)
 {
+    enum stat_key fault = l->own ? places[kind].missing : l->fault;
     return remember(l, kind, iid, ((uint64_t)fault + 1) << 32 | UINT32_MAX);
 }
 
-static uint32_t mapping_row(const struct lookup *l, uint64_t iid)
+/* Adds a part of a mapping's path. */
+static size_t add_part(char *path, size_t n, struct slice part)
+{
+    size_t take = part.len < MAX_PATH_BYTES - n ? part.len : MAX_PATH_BYTES - n;
+    if (n >= MAX_PATH_BYTES || take + 1 > MAX_PATH_BYTES - n)
+        return n;
+    path[n++] = '/';
+    if (take)
+        memcpy(path + n, part.p, take);
+    return n + take;
+}
+
+/* The parts of a path end before one that is not there. */
+static strid mapping_name(struct lookup *l, struct slice message)
+{
+    char path[MAX_PATH_BYTES];
+    size_t n = 0;
+    struct slice part;
+    struct pb_numbers parts = pb_numbers(message, MAPPING_PATH_STRING_IDS);
+    for (uint64_t iid; pb_next_number(&parts, &iid) && text_of(l, MAPPING_PATH, iid, &part);)
+        n = add_part(path, n, part);
+    size_t skip = n > 1 && path[0] == '/' && path[1] == '/'; /* Chrome tells the path as one part */
+    return strpool_intern(&l->m->st->strings, path + skip, n - skip);
+}
+
+static uint32_t mapping_row(struct lookup *l, uint64_t iid)
 {
     uint32_t known;
     if (recall(l, MAPPING, iid, &known))
         return known;
-    struct slice message = find(l, MAPPING, iid);
-    if (!message.p)
+    struct slice message = find(l, MAPPING, iid), build_id;
+    if (!message.p) {
+        count(l, places[MAPPING].missing);
         return UINT32_MAX;
+    }
     struct stack_profile_mapping_row row = {0};
-    struct slice build_id = {0};
-    char path[MAX_PATH_BYTES];
-    size_t n = 0;
+    uint64_t build_id_iid = 0;
     struct pb_cursor c = pb_cursor(message);
     struct pb_field f;
     while (pb_next(&c, &f)) {
         switch (f.id) {
         case MAPPING_BUILD_ID:
-            build_id = text_of(l, BUILD_ID, pb_u64(&f));
+            build_id_iid = pb_u64(&f);
             break;
         case MAPPING_START_OFFSET:
             row.start_offset = pb_i64(&f);
@@ -127,81 +164,86 @@ static uint32_t mapping_row(const struct lookup *l, uint64_t iid)
         case MAPPING_LOAD_BIAS:
             row.load_bias = pb_i64(&f);
             break;
-        case MAPPING_PATH_STRING_IDS: { /* the parts of the path */
-            struct slice part = text_of(l, MAPPING_PATH, pb_u64(&f));
-            size_t take = part.len < MAX_PATH_BYTES - n ? part.len : MAX_PATH_BYTES - n;
-            if (n < MAX_PATH_BYTES && take + 1 <= MAX_PATH_BYTES - n) {
-                path[n++] = '/';
-                if (take)
-                    memcpy(path + n, part.p, take);
-                n += take;
-            }
-            break;
-        }
         case MAPPING_EXACT_OFFSET:
             row.exact_offset = pb_i64(&f);
             break;
         }
     }
+    row.name = mapping_name(l, message);
+    if (!text_of(l, BUILD_ID, build_id_iid, &build_id))
+        return remember_fault(l, MAPPING, iid);
     row.build_id = build_id_text(l->m, build_id);
-    size_t skip = n > 1 && path[0] == '/' && path[1] == '/'; /* Chrome tells the path as one part */
-    row.name = strpool_intern(&l->m->st->strings, path + skip, n - skip);
     return remember(l, MAPPING, iid, stack_profile_mapping(l->m, &row));
 }
 
 /* Frame.kind as the `type` of a frame. */
 static const char *const frame_kinds[] = {NULL, "native", "kernel", "interpreted", "jit", "gc", "runtime"};
 
-static uint32_t frame_row(const struct lookup *l, uint64_t iid)
+/* What a Frame says. The texts' numbers stay numbers. */
+struct frame_message {
+    uint64_t mapping, function, source_path;
+    int64_t rel_pc, line; /* line COL_NULL: not told */
+    strid type;
+};
+
+static struct frame_message read_frame(struct machine_ctx *m, struct slice message)
 {
-    uint32_t known;
-    if (recall(l, FRAME, iid, &known))
-        return known;
-    struct slice message = find(l, FRAME, iid);
-    if (!message.p) {
-        count(l, STAT_stackprofile_invalid_frame_id);
-        return UINT32_MAX;
-    }
-    struct machine_ctx *m = l->m;
-    struct stack_profile_frame_row row = {.name = l->own ? import_str(m->im, "") : 0}; /* its string 0 is '' */
-    struct source_line source = {.line = COL_NULL};
-    uint64_t mapping = 0;
+    struct frame_message x = {.line = COL_NULL};
     struct pb_cursor c = pb_cursor(message);
     struct pb_field f;
     while (pb_next(&c, &f)) {
         switch (f.id) {
         case FRAME_FUNCTION_NAME_ID:
-            row.name = import_slice(m->im, text_of(l, FUNCTION_NAME, pb_u64(&f)));
+            x.function = pb_u64(&f);
             break;
         case FRAME_MAPPING_ID:
-            mapping = pb_u64(&f);
+            x.mapping = pb_u64(&f);
             break;
         case FRAME_REL_PC:
-            row.rel_pc = pb_i64(&f);
+            x.rel_pc = pb_i64(&f);
             break;
         case FRAME_SOURCE_PATH_IID:
-            source.file = import_slice(m->im, text_of(l, SOURCE_PATH, pb_u64(&f)));
+            x.source_path = pb_u64(&f);
             break;
         case FRAME_LINE_NUMBER:
-            source.line = pb_u32(&f);
+            x.line = pb_u32(&f);
             break;
         case FRAME_KIND:
             if (pb_u64(&f) < sizeof frame_kinds / sizeof *frame_kinds && frame_kinds[pb_u64(&f)])
-                row.type = import_str(m->im, frame_kinds[pb_u64(&f)]);
+                x.type = import_str(m->im, frame_kinds[pb_u64(&f)]);
             break;
         case FRAME_KIND_STR:
-            row.type = import_slice(m->im, pb_bytes(&f));
+            x.type = import_slice(m->im, pb_bytes(&f));
             break;
         }
     }
-    uint32_t in = mapping ? mapping_row(l, mapping) : stack_profile_no_mapping(m, "");
-    if (in == UINT32_MAX) {
-        count(l, STAT_stackprofile_invalid_mapping_id);
-        return remember_fault(l, FRAME, iid, STAT_stackprofile_invalid_mapping_id);
+    return x;
+}
+
+static uint32_t frame_row(struct lookup *l, uint64_t iid)
+{
+    uint32_t known;
+    if (recall(l, FRAME, iid, &known))
+        return known;
+    struct slice message = find(l, FRAME, iid), text;
+    if (!message.p) {
+        count(l, places[FRAME].missing);
+        return UINT32_MAX;
     }
+    struct machine_ctx *m = l->m;
+    struct frame_message x = read_frame(m, message);
+    struct stack_profile_frame_row row = {.rel_pc = x.rel_pc, .type = x.type};
+    struct source_line source = {.line = x.line};
+    uint32_t in = x.mapping ? mapping_row(l, x.mapping) : stack_profile_no_mapping(m, "");
+    if (in == UINT32_MAX || !text_of(l, FUNCTION_NAME, x.function, &text))
+        return remember_fault(l, FRAME, iid);
     row.mapping = in;
+    if (x.function || l->own) /* the empty name of a packet is '' */
+        row.name = import_slice(m->im, text);
+    if (x.source_path && text_of(l, SOURCE_PATH, x.source_path, &text))
+        source.file = import_slice(m->im, text);
     if (jit_covers(m->profiling, l->upid, in)) {
-        *l->moving = true;
+        l->moving = true;
         return jit_frame(m->profiling, l->upid, &row);
     }
     source.function = row.name;
@@ -209,37 +251,64 @@ static uint32_t frame_row(const struct lookup *l, uint64_t iid)
     return remember(l, FRAME, iid, stack_profile_frame(m, &row, has_source ? &source : NULL));
 }
 
-uint32_t stack_messages_callsite(struct machine_ctx *m, struct seq_generation *g, uint32_t upid,
-                                 struct own_messages *own, uint64_t callstack_iid)
+static uint32_t callsite_of(struct lookup *l, uint64_t iid)
 {
-    bool moving = false;
-    struct lookup l = {m, g, own, upid, jit_areas(m->profiling, upid), &moving};
     uint32_t known;
-    if (recall(&l, CALLSTACK, callstack_iid, &known))
+    if (recall(l, CALLSTACK, iid, &known))
         return known;
-    struct slice message = find(&l, CALLSTACK, callstack_iid);
+    struct slice message = find(l, CALLSTACK, iid);
     if (!message.p) {
-        count(&l, STAT_stackprofile_invalid_callstack_id);
+        count(l, places[CALLSTACK].missing);
         return CALLSITE_NONE;
     }
     uint32_t callsite = CALLSITE_NONE;
     struct pb_numbers frames = pb_numbers(message, CALLSTACK_FRAME_IDS);
-    for (uint64_t iid; pb_next_number(&frames, &iid);) {
-        uint32_t frame = frame_row(&l, iid);
+    for (uint64_t frame_iid; pb_next_number(&frames, &frame_iid);) {
+        uint32_t frame = frame_row(l, frame_iid);
         if (frame == UINT32_MAX)
-            return remember_fault(&l, CALLSTACK, callstack_iid,
-                                  find(&l, FRAME, iid).p ? STAT_stackprofile_invalid_mapping_id
-                                                         : STAT_stackprofile_invalid_frame_id);
-        callsite = stack_profile_callsite(m, callsite, frame);
+            return remember_fault(l, CALLSTACK, iid);
+        callsite = stack_profile_callsite(l->m, callsite, frame);
         if (callsite == CALLSITE_NONE)
             return CALLSITE_NONE; /* out of memory */
     }
-    if (moving)
+    if (l->moving)
         return callsite;
     if (callsite != CALLSITE_NONE)
-        return remember(&l, CALLSTACK, callstack_iid, callsite);
-    count(&l, STAT_stackprofile_empty_callstack);
-    return remember_fault(&l, CALLSTACK, callstack_iid, STAT_stackprofile_empty_callstack);
+        return remember(l, CALLSTACK, iid, callsite);
+    count(l, STAT_stackprofile_empty_callstack);
+    return remember_fault(l, CALLSTACK, iid);
+}
+
+void stack_messages_read_own(struct machine_ctx *m, struct slice profile_packet, struct own_messages *own)
+{
+    static const struct {
+        uint8_t field;
+        uint32_t (*row)(struct lookup *l, uint64_t iid);
+    } in_order[] = {
+        {PROFILE_PACKET_MAPPINGS, mapping_row},
+        {PROFILE_PACKET_FRAMES, frame_row},
+        {PROFILE_PACKET_CALLSTACKS, callsite_of},
+    };
+    struct lookup l = {.m = m, .own = own, .upid = UINT32_MAX};
+    for (size_t i = 0; i < sizeof in_order / sizeof *in_order; i++) {
+        struct pb_cursor c = pb_cursor(profile_packet);
+        struct pb_field f, iid;
+        while (pb_next(&c, &f))
+            if (f.id == in_order[i].field && pb_find(pb_bytes(&f), INTERNED_STRING_IID, &iid))
+                in_order[i].row(&l, pb_u64(&iid));
+    }
+}
+
+uint32_t stack_messages_callsite(struct machine_ctx *m, struct seq_generation *g, uint32_t upid,
+                                 struct own_messages *own, uint64_t callstack_iid)
+{
+    struct lookup l = {.m = m, .g = g, .own = own, .upid = upid};
+    const uint64_t *known = own ? u64map_get(&own->rows, row_key(&l, CALLSTACK, callstack_iid)) : NULL;
+    if (known && !(*known >> 32))
+        return (uint32_t)*known;
+    l.own = NULL;
+    l.areas = jit_areas(m->profiling, upid);
+    return callsite_of(&l, callstack_iid);
 }
 
 uint32_t stack_profile_interned(struct machine_ctx *m, struct seq_generation *g, uint32_t upid, uint64_t callstack_iid)

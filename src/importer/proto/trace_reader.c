@@ -268,6 +268,14 @@ static void skip(const struct packet *p, enum stat_key stat)
     stats_add(&p->m->st->stats, p->m->id, stat, 1);
 }
 
+/* Notes what is wrong with a message of a packet. */
+static void log_part(const struct packet *p, enum stat_key stat, struct slice part)
+{
+    int64_t at = p->byte_offset < 0 ? -1 : p->byte_offset + (part.p - p->bytes.p);
+    uint32_t sequence = p->gen->seq->id;
+    import_log_number(p->m, stat, COL_NULL, at, sequence ? "packet_sequence_id" : NULL, sequence);
+}
+
 enum resolved { RESOLVED, DEFER, DROP };
 
 static enum resolved resolve_timestamp(struct proto_reader *r, struct packet *p, const struct scan *s)
@@ -298,7 +306,7 @@ static enum resolved resolve_timestamp(struct proto_reader *r, struct packet *p,
             if (r->at_end || kept)
                 clock_graph_record_failure(r->im->clocks, c, p->ts, p->byte_offset);
             else
-                skip(p, STAT_clock_sync_failure_undeferrable_packet_loss);
+                packet_log(p, STAT_clock_sync_failure_undeferrable_packet_loss, NULL, 0);
             if (!kept)
                 return DROP;
         }
@@ -366,26 +374,26 @@ static bool update_sequence(struct proto_reader *r, struct packet *p, struct seq
     }
     if (s->cleared || s->flags & FLAG_CLEARED) {
         if (!seq->id)
-            skip(p, STAT_incremental_state_cleared_missing_sequence_id);
+            packet_log(p, STAT_incremental_state_cleared_missing_sequence_id, NULL, 0);
         else if (!sequence_clear(seqs, seq))
             return false;
     } else if (s->dropped) {
         if (!seq->id)
-            skip(p, STAT_previous_packet_dropped_missing_sequence_id);
+            packet_log(p, STAT_previous_packet_dropped_missing_sequence_id, NULL, 0);
         else
             sequence_lost(seq);
     }
     if (s->has_rare && s->rare.defaults.p) {
         if (!seq->id)
-            skip(p, STAT_trace_packet_defaults_missing_sequence_id);
+            log_part(p, STAT_trace_packet_defaults_missing_sequence_id, s->rare.defaults);
         else if (!sequence_set_defaults(seqs, seq, s->rare.defaults))
             return false;
     }
     if (s->has_rare && s->rare.interned.p) {
         if (!seq->id)
-            skip(p, STAT_interned_data_missing_sequence_id);
+            log_part(p, STAT_interned_data_missing_sequence_id, s->rare.interned);
         else if (!seq->valid)
-            skip(p, STAT_interned_data_skipped_incremental_state_invalid);
+            log_part(p, STAT_interned_data_skipped_incremental_state_invalid, s->rare.interned);
         else if (!sequence_intern(seqs, seq, s->rare.interned))
             return false;
     }
@@ -407,7 +415,7 @@ static bool state_is_there(struct proto_reader *r, struct packet *p, struct sequ
     if (seq->valid)
         return true;
     seq->needing_skipped++;
-    skip(p, STAT_packet_skipped_seq_needs_incremental_state_invalid);
+    packet_log_sequence(p, STAT_packet_skipped_seq_needs_incremental_state_invalid);
     return false;
 }
 

@@ -26,8 +26,10 @@ static const struct counter_def counters[] = {
                                                    "kernel_ns", PLAIN},
 #define MEMORY(field, key, description)                                                                                \
     [field] = {"process_memory", "mem." key, "process_memory_key", key, KIB, description},
+#define SMAPS(field, key, description) [field] = {"smaps", "mem.smaps." key, "smaps_key", key, KIB, description},
 #include "importer/track/process_memory.def"
 #undef MEMORY
+#undef SMAPS
 };
 
 enum { N_COUNTERS = sizeof counters / sizeof *counters, FIELD_PEAK_RESETTABLE = 12 };

@@ -128,7 +128,7 @@ static void set_args(struct machine_ctx *m, const struct process_message *p, uin
 {
     struct args *args = &m->st->args;
     struct arg_list add = {0};
-    if (p->has_kthread && argset_is_none(ROW_ARGS(m->st, process, arg_set_id, upid)))
+    if (p->has_kthread)
         arg_list_bool(args, &add, "is_kthread", p->is_kthread);
     if (p->cgroup.len)
         add_cgroup(m, p->cgroup, &add);
@@ -175,8 +175,8 @@ static void add_process(struct machine_ctx *m, struct slice bytes, struct u64map
         name.len = find_byte(name, ' ');
     uint32_t upid = process_tracker_set_metadata(m->processes, p.pid, p.ppid, import_slice(m->im, name), p.cmdline);
     if (p.is_comm)
-        process_tracker_thread_name(m->processes, process_tracker_update_thread(m->processes, p.pid, p.pid),
-                                    import_slice(m->im, name), THREAD_NAME_PROCESS_TREE);
+        process_tracker_thread_name(m->processes, process_tracker_update_thread(m->processes, p.pid, p.pid), p.cmdline,
+                                    THREAD_NAME_PROCESS_TREE);
     if (p.has_uid)
         process_tracker_set_uid(m->processes, upid, (uint32_t)p.uid);
     int64_t start;
@@ -187,8 +187,9 @@ static void add_process(struct machine_ctx *m, struct slice bytes, struct u64map
     set_args(m, &p, upid);
 }
 
-static void add_thread(struct machine_ctx *m, struct slice bytes, const struct u64map *workers)
+static void add_thread(struct packet *packet, struct slice bytes, const struct u64map *workers)
 {
+    struct machine_ctx *m = packet->m;
     int32_t tid = 0, tgid = 0, inner = 0;
     uint32_t level = 0;
     bool has_name = false, has_ns = false;
@@ -220,7 +221,7 @@ static void add_thread(struct machine_ctx *m, struct slice bytes, const struct u
     if (has_name)
         process_tracker_thread_name(m->processes, utid, import_slice(m->im, name), THREAD_NAME_PROCESS_TREE);
     if (has_ns && !process_tracker_set_namespaced_thread(m->processes, tgid, tid, inner, level))
-        stats_add(&m->st->stats, m->id, STAT_namespaced_thread_missing_process, 1);
+        import_log(m, STAT_namespaced_thread_missing_process, packet->ts, -1, ARGSET_NONE);
 }
 
 void process_tree_parse(struct packet *p)
@@ -234,6 +235,6 @@ void process_tree_parse(struct packet *p)
     c = pb_cursor(p->field);
     while (pb_next(&c, &f))
         if (f.id == PROCESS_TREE_THREADS)
-            add_thread(p->m, pb_bytes(&f), &workers);
+            add_thread(p, pb_bytes(&f), &workers);
     u64map_free(&workers);
 }

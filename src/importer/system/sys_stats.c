@@ -211,11 +211,21 @@ static void gpu_freq(struct packet *p, uint32_t gpu, uint64_t mhz)
 static void slab_info(struct packet *p, struct slice bytes)
 {
     struct sample s = read_sample(bytes);
-    strid key = import_slice(p->m->im, s.s[SYS_STATS_SLAB_INFO_NAME]);
-    struct track_dim dim = {"slab_name", DIM_STR, key};
-    push(p, system_counter_track(p->m, "slabinfo", key, "bytes", &dim, 1),
-         (double)s.v[SYS_STATS_SLAB_INFO_PAGES_PER_SLAB] * (double)s.v[SYS_STATS_SLAB_INFO_NUM_SLABS] *
-             (double)p->m->system->page_size);
+    uint64_t pages = s.v[SYS_STATS_SLAB_INFO_PAGES_PER_SLAB], slabs = s.v[SYS_STATS_SLAB_INFO_NUM_SLABS];
+    struct slice key = s.s[SYS_STATS_SLAB_INFO_NAME];
+    struct track_dim dim = {"slab_name", DIM_STR, import_slice(p->m->im, key)};
+    strid name = strpool_printf(&p->m->st->strings, "mem.slab.%.*s", (int)(key.len < 100 ? key.len : 100),
+                                key.len ? (const char *)key.p : "");
+    struct args *a = &p->m->st->args;
+    struct arg_list list = {0};
+    arg_list_uint(a, &list, "pages_per_slab", pages);
+    arg_list_uint(a, &list, "num_slabs", slabs);
+    counter_insert(p->m->st,
+                   &(struct counter_row){.ts = p->ts,
+                                         .track_id = system_counter_track(p->m, "slabinfo", name, "bytes", &dim, 1),
+                                         .value = (double)pages * (double)slabs * (double)p->m->system->page_size,
+                                         .arg_set_id = args_intern(a, list.p, list.n)});
+    arg_list_free(&list);
 }
 
 static void cpu_freq(struct packet *p, uint32_t cpu, uint64_t khz)

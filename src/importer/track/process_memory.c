@@ -8,8 +8,10 @@ static const struct {
     const char *key, *description;
 } counters[] = {
 #define MEMORY(field, key, description) {key, description},
+#define SMAPS(field, key, description)  /* events tell none of them */
 #include "importer/track/process_memory.def"
 #undef MEMORY
+#undef SMAPS
 };
 
 const char *process_memory_description(const char *key)

@@ -4,42 +4,37 @@
 
 #include "wire/fields.h"
 
-static void count(struct packet *p, enum stat_key stat)
-{
-    stats_add(&p->m->st->stats, p->m->id, stat, 1);
-}
+enum { UNIT_TIME_NS = 1, UNIT_COUNT = 2 /* of CounterDescriptor.Unit */ };
 
 struct parsed {
     uint64_t uuid;
     bool has_uuid, has_parent, has_thread, has_process, process_ordering, thread_ordering;
-    bool odd_ordering; /* of its children: one that there is not */
+    uint64_t ordering; /* of its children */
     struct slice thread, process, chrome_thread, chrome_process;
     struct track_event_track k;
 };
 
 static void read_counter(struct packet *p, struct track_event_track *k, struct slice bytes)
 {
-    static const char *const units[] = {NULL, "ns", "count", "bytes"};
+    static const char *const units[] = {NULL, [UNIT_TIME_NS] = "ns", [UNIT_COUNT] = "count", "bytes"};
+    static const uint8_t unit_of_kind[] = {
+        [COUNTER_THREAD_TIME] = UNIT_TIME_NS, [COUNTER_THREAD_INSTRUCTIONS] = UNIT_COUNT};
     struct joined_text categories;
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
+    uint64_t unit = 0;
     categories.n = 0;
     k->use = USE_COUNTER;
     while (pb_next(&c, &f)) {
         switch (f.id) {
         case COUNTER_DESCRIPTOR_TYPE:
             k->counter = pb_u64(&f) <= COUNTER_THREAD_INSTRUCTIONS ? (uint8_t)pb_u64(&f) : 0;
-            if (k->counter == COUNTER_THREAD_TIME && !k->unit)
-                k->unit = import_str(p->m->im, "ns");
-            else if (k->counter == COUNTER_THREAD_INSTRUCTIONS && !k->unit)
-                k->unit = import_str(p->m->im, "instructions");
             break;
         case COUNTER_DESCRIPTOR_CATEGORIES:
             joined_text_add(&categories, ',', pb_bytes(&f));
             break;
         case COUNTER_DESCRIPTOR_UNIT:
-            if (pb_u64(&f) && pb_u64(&f) < sizeof units / sizeof *units)
-                k->unit = import_str(p->m->im, units[pb_u64(&f)]);
+            unit = pb_u64(&f);
             break;
         case COUNTER_DESCRIPTOR_UNIT_MULTIPLIER:
             k->multiplier = pb_i64(&f);
@@ -56,6 +51,9 @@ static void read_counter(struct packet *p, struct track_event_track *k, struct s
         }
     }
     k->category = joined_text_intern(&p->m->st->strings, &categories);
+    unit = unit_of_kind[k->counter] ? unit_of_kind[k->counter] : unit;
+    if (unit && unit < sizeof units / sizeof *units) /* else what it is called */
+        k->unit = import_str(p->m->im, units[unit]);
 }
 
 /* Long: one case a field. */
@@ -102,8 +100,8 @@ static void read_descriptor(struct packet *p, struct slice bytes, struct parsed 
             k->own_track = pb_bool(&f);
             break;
         case TRACK_DESCRIPTOR_CHILD_ORDERING:
-            d->odd_ordering |= pb_u64(&f) > 3;
-            k->child_ordering = pb_u64(&f) > 3 ? 0 : (uint8_t)pb_u64(&f);
+            d->ordering = pb_u64(&f);
+            k->child_ordering = (uint8_t)d->ordering;
             break;
         case TRACK_DESCRIPTOR_SIBLING_ORDER_RANK:
             k->rank = pb_i32(&f);
@@ -119,8 +117,9 @@ static void read_descriptor(struct packet *p, struct slice bytes, struct parsed 
             k->merge_key = import_slice(p->m->im, pb_bytes(&f));
             break;
         case TRACK_DESCRIPTOR_SIBLING_MERGE_KEY_INT:
-            k->merge_key_int = pb_i64(&f);
-            k->merge = MERGE_BY_INT_KEY;
+            if (!k->merge_key)
+                k->merge_key =
+                    strpool_printf(&p->m->st->strings, "sibling_merge_key_int:%llu", (unsigned long long)pb_u64(&f));
             break;
         case TRACK_DESCRIPTOR_STATE:
             k->use = USE_STATE;
@@ -136,9 +135,9 @@ static void read_descriptor(struct packet *p, struct slice bytes, struct parsed 
     if (behavior == TRACK_DESCRIPTOR_SIBLING_MERGE_BEHAVIOR_NONE)
         k->merge = MERGE_NONE;
     else if (behavior == TRACK_DESCRIPTOR_SIBLING_MERGE_BEHAVIOR_BY_SIBLING_MERGE_KEY)
-        k->merge = k->merge == MERGE_BY_INT_KEY ? MERGE_BY_INT_KEY : MERGE_BY_KEY;
-    else
-        k->merge = MERGE_BY_NAME;
+        k->merge = MERGE_BY_KEY;
+    if (k->merge != MERGE_BY_KEY)
+        k->merge_key = 0;
 }
 
 /* Threads in a sandbox have numbers of their own: those of two processes are not to be mixed up. */
@@ -169,8 +168,9 @@ static bool read_ids(struct slice bytes, bool is_thread, struct track_event_trac
 static bool same_track(const struct track_event_track *a, const struct track_event_track *b)
 {
     return a->parent_uuid == b->parent_uuid && a->has_pid == b->has_pid && a->pid == b->pid &&
-           a->has_tid == b->has_tid && a->tid == b->tid && a->use == b->use && a->counter == b->counter &&
-           a->incremental == b->incremental && a->multiplier == b->multiplier;
+           a->has_tid == b->has_tid && a->tid == b->tid && a->use == b->use && a->merge == b->merge &&
+           a->merge_key == b->merge_key && a->counter == b->counter && a->incremental == b->incremental &&
+           a->multiplier == b->multiplier && a->category == b->category && a->share_key == b->share_key;
 }
 
 static void keep(struct packet *p, const struct parsed *d)
@@ -196,29 +196,36 @@ static void keep(struct packet *p, const struct parsed *d)
             return;
         *k = fresh;
         t->track_changes++;
-    } else {
-        if (n->name && (!k->name || k->merge == MERGE_NONE))
-            k->name = n->name;
-        if (n->description)
-            k->description = n->description;
-        if (n->has_rank) {
-            k->rank = n->rank;
-            k->has_rank = true;
-        }
-        if (n->child_ordering)
-            k->child_ordering = n->child_ordering;
+    } else if (n->name && (!k->name || k->merge == MERGE_NONE)) {
+        k->name = n->name;
     }
     k->trusted_pid = p->trusted_pid;
+}
+
+/* Children cannot be in an order that there is not. */
+static void log_ordering(struct packet *p, const struct parsed *d)
+{
+    struct args *a = &p->m->st->args;
+    struct arg_list *list = &p->m->track_event->args;
+    list->n = 0;
+    if (import_log_has_room(p->m, STAT_track_descriptor_invalid_child_ordering)) {
+        arg_list_uint(a, list, "track_uuid", d->uuid);
+        arg_list_int(a, list, "child_order", (int64_t)d->ordering);
+    }
+    import_log(p->m, STAT_track_descriptor_invalid_child_ordering, COL_NULL, p->byte_offset,
+               args_intern(a, list->p, list->n));
 }
 
 enum tokenize_result track_event_tokenize_descriptor(struct packet *p)
 {
     struct parsed d;
     read_descriptor(p, p->field, &d);
-    if (d.odd_ordering)
-        count(p, STAT_track_descriptor_invalid_child_ordering);
     if (!d.has_uuid) {
-        count(p, STAT_track_descriptor_missing_uuid);
+        packet_log(p, STAT_track_descriptor_missing_uuid, NULL, 0);
+        return TOKENIZE_DONE;
+    }
+    if (d.ordering > TRACK_DESCRIPTOR_CHILD_TRACKS_ORDERING_EXPLICIT) {
+        log_ordering(p, &d);
         return TOKENIZE_DONE;
     }
     if (d.uuid == 0) {
@@ -232,13 +239,13 @@ enum tokenize_result track_event_tokenize_descriptor(struct packet *p)
     }
     if (d.has_thread) {
         if (!read_ids(d.thread, true, &d.k)) {
-            count(p, STAT_track_descriptor_thread_missing_pid_tid);
+            packet_log(p, STAT_track_descriptor_thread_missing_pid_tid, "track_uuid", d.uuid);
             return TOKENIZE_DONE;
         }
         apply_sandbox(d.chrome_thread, &d.k);
         track_event_set_thread_descriptor(p, d.thread);
     } else if (d.has_process && !read_ids(d.process, false, &d.k)) {
-        count(p, STAT_track_descriptor_process_missing_pid);
+        packet_log(p, STAT_track_descriptor_process_missing_pid, "track_uuid", d.uuid);
         return TOKENIZE_DONE;
     }
     keep(p, &d);
@@ -382,11 +389,11 @@ void track_event_parse_descriptor(struct packet *p)
 enum tokenize_result track_event_tokenize_thread_descriptor(struct packet *p)
 {
     if (!track_event_has_sequence(p)) {
-        count(p, STAT_thread_descriptor_missing_sequence_id);
+        packet_log(p, STAT_thread_descriptor_missing_sequence_id, NULL, 0);
         return TOKENIZE_DONE;
     }
     if (!p->gen->seq->valid) {
-        count(p, STAT_thread_descriptor_skipped_incremental_state_invalid);
+        packet_log_sequence(p, STAT_thread_descriptor_skipped_incremental_state_invalid);
         return TOKENIZE_DONE;
     }
     track_event_set_thread_descriptor(p, p->field);

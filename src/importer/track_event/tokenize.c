@@ -20,11 +20,6 @@ struct first_look {
     uint64_t extra_uuids[MAX_EXTRA_COUNTERS], extra_real_uuids[MAX_EXTRA_COUNTERS]; /* of so many as n_… says */
 };
 
-static void count(struct packet *p, enum stat_key stat)
-{
-    stats_add(&p->m->st->stats, p->m->id, stat, 1);
-}
-
 static bool look(struct slice bytes, struct first_look *l)
 {
     struct pb_cursor c = pb_cursor(bytes);
@@ -92,11 +87,11 @@ static bool timestamp(struct packet *p, const struct first_look *l, int64_t *ts)
     if (HAS(l, TRACK_EVENT_TIMESTAMP_DELTA_US)) {
         s = track_event_sequence(p);
         if (!s || !track_event_times_valid(s, p->gen->seq)) {
-            count(p, STAT_track_event_skipped_timestamp_delta_without_valid_state);
+            packet_log_sequence(p, STAT_track_event_skipped_timestamp_delta_without_valid_state);
             return false;
         }
         if (!track_event_advance(s, &s->ts_ns, l->delta_us, 1000)) {
-            count(p, STAT_track_event_invalid_timestamp);
+            packet_log(p, STAT_track_event_invalid_timestamp, NULL, 0);
             return false;
         }
         *ts = track_event_monotonic(p, s->ts_ns);
@@ -105,14 +100,14 @@ static bool timestamp(struct packet *p, const struct first_look *l, int64_t *ts)
     if (HAS(l, TRACK_EVENT_TIMESTAMP_ABSOLUTE_US) && l->absolute_us) {
         int64_t ns;
         if (__builtin_mul_overflow(l->absolute_us, 1000, &ns)) {
-            count(p, STAT_track_event_invalid_timestamp);
+            packet_log(p, STAT_track_event_invalid_timestamp, NULL, 0);
             return false;
         }
         *ts = track_event_monotonic(p, ns);
         return true;
     }
     if (!p->has_ts) {
-        count(p, STAT_track_event_missing_timestamp);
+        packet_log(p, STAT_track_event_missing_timestamp, NULL, 0);
         return false;
     }
     *ts = p->ts;
@@ -126,7 +121,7 @@ static bool thread_values(struct packet *p, const struct first_look *l, struct t
     bool valid = s && track_event_times_valid(s, p->gen->seq);
     if (HAS(l, TRACK_EVENT_THREAD_TIME_DELTA_US)) {
         if (!valid || !track_event_advance(s, &s->thread_ts_ns, l->thread_delta_us, 1000)) {
-            count(p, STAT_track_event_skipped_thread_time_delta_without_valid_state);
+            packet_log_sequence(p, STAT_track_event_skipped_thread_time_delta_without_valid_state);
             return false;
         }
         e->thread_ts = s->thread_ts_ns;
@@ -136,7 +131,7 @@ static bool thread_values(struct packet *p, const struct first_look *l, struct t
     }
     if (HAS(l, TRACK_EVENT_THREAD_INSTRUCTION_COUNT_DELTA)) {
         if (!valid || !track_event_advance(s, &s->thread_instructions, l->instructions_delta, 1)) {
-            count(p, STAT_track_event_skipped_thread_instruction_delta_without_valid_state);
+            packet_log_sequence(p, STAT_track_event_skipped_thread_instruction_delta_without_valid_state);
             return false;
         }
         e->thread_instructions = s->thread_instructions;
@@ -177,17 +172,17 @@ static bool add_extra(struct packet *p, struct track_event_extra *e, const uint6
                       uint32_t index, double value)
 {
     if (index >= n_uuids) {
-        count(p, STAT_track_event_extra_counter_track_uuid_mismatch);
+        packet_log_sequence(p, STAT_track_event_extra_counter_track_uuid_mismatch);
         return false;
     }
     if (e->n_counters >= MAX_EXTRA_COUNTERS) {
-        count(p, STAT_track_event_extra_counter_exceeds_max);
+        packet_log_sequence(p, STAT_track_event_extra_counter_exceeds_max);
         return false;
     }
     struct track_event_track *k = track_event_track_find(p->m->track_event, uuids[index]);
     double absolute;
     if (!absolute_value(p, k, value, &absolute)) {
-        count(p, STAT_track_event_extra_counter_invalid_track);
+        packet_log(p, STAT_track_event_extra_counter_invalid_track, "track_uuid", uuids[index]);
         return false;
     }
     e->counters[e->n_counters++] = (struct track_event_counter_value){k, absolute};
@@ -202,7 +197,7 @@ static bool extra_counters(struct packet *p, const struct first_look *l, struct 
     uint32_t n = HAS(l, TRACK_EVENT_EXTRA_COUNTER_TRACK_UUIDS) ? l->n_extra_uuids : d->n_extra;
     uint32_t n_real = l->has_extra_real_uuids ? l->n_extra_real_uuids : d->n_extra_double;
     if ((l->has_extra && !n) || (l->has_extra_real && !n_real)) {
-        count(p, STAT_track_event_extra_counter_missing_track_uuids);
+        packet_log_sequence(p, STAT_track_event_extra_counter_missing_track_uuids);
         return false;
     }
     uint32_t i = 0, i_real = 0;
@@ -267,19 +262,21 @@ static bool extra_of(struct packet *p, const struct first_look *l, struct track_
     if (l->type == TYPE_COUNTER || l->type == TYPE_STATE) {
         const struct track_event_defaults *d = track_event_defaults(t, p->gen);
         if (!HAS(l, TRACK_EVENT_TRACK_UUID) && !d->has_track) {
-            count(p, l->type == TYPE_COUNTER ? STAT_track_event_counter_missing_track_uuid
-                                             : STAT_track_event_state_missing_track_uuid);
+            packet_log(p,
+                       l->type == TYPE_COUNTER ? STAT_track_event_counter_missing_track_uuid
+                                               : STAT_track_event_state_missing_track_uuid,
+                       NULL, 0);
             return false;
         }
         if (l->type == TYPE_COUNTER) {
+            uint64_t uuid = HAS(l, TRACK_EVENT_TRACK_UUID) ? l->track_uuid : d->track_uuid;
             if (!HAS(l, TRACK_EVENT_COUNTER_VALUE) && !l->has_real) {
-                count(p, STAT_track_event_counter_missing_value);
+                packet_log(p, STAT_track_event_counter_missing_value, "track_uuid", uuid);
                 return false;
             }
-            struct track_event_track *k =
-                track_event_track_find(t, HAS(l, TRACK_EVENT_TRACK_UUID) ? l->track_uuid : d->track_uuid);
+            struct track_event_track *k = track_event_track_find(t, uuid);
             if (!absolute_value(p, k, l->has_real ? l->counter_real : (double)l->counter, &counter_value)) {
-                count(p, STAT_track_event_counter_invalid_track_uuid);
+                packet_log(p, STAT_track_event_counter_invalid_track_uuid, "track_uuid", uuid);
                 return false;
             }
             keep_value = k->incremental;
@@ -307,13 +304,13 @@ enum tokenize_result track_event_tokenize_event(struct packet *p)
     struct first_look l;
     int64_t ts;
     if (!track_event_has_sequence(p)) {
-        count(p, STAT_track_event_missing_sequence_id);
+        packet_log(p, STAT_track_event_missing_sequence_id, NULL, 0);
         return TOKENIZE_DONE;
     }
     if (!track_event_generation(t, p->gen))
         return TOKENIZE_DONE;
     if (!look(p->field, &l) || p->field.len >= EXTRA) {
-        count(p, STAT_track_event_tokenizer_errors);
+        stats_add(&p->m->st->stats, p->m->id, STAT_track_event_tokenizer_errors, 1);
         return TOKENIZE_DONE;
     }
     if (!timestamp(p, &l, &ts))
@@ -351,13 +348,13 @@ enum tokenize_result track_event_tokenize_streaming_profile(struct packet *p)
     uint64_t stack, delta;
     while (s && pb_next_number(&deltas, &delta)) {
         if (!track_event_advance(s, &s->ts_ns, (int64_t)delta, 1000)) {
-            count(p, STAT_streaming_profile_invalid_timestamp);
+            packet_log(p, STAT_streaming_profile_invalid_timestamp, NULL, 0);
             return TOKENIZE_DONE;
         }
         if (pb_next_number(&stacks, &stack))
             streaming_profile_add(p, track_event_monotonic(p, s->ts_ns), stack, priority);
         else
-            count(p, STAT_stackprofile_parser_error);
+            stats_add(&p->m->st->stats, p->m->id, STAT_stackprofile_parser_error, 1);
     }
     return TOKENIZE_DONE;
 }

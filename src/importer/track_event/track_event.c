@@ -162,7 +162,7 @@ static enum tokenize_result tokenize_range_of_interest(struct packet *p)
 {
     struct pb_field f;
     if (!pb_find(p->field, TRACK_EVENT_RANGE_OF_INTEREST_START_US, &f)) {
-        stats_add(&p->m->st->stats, p->m->id, STAT_track_event_range_of_interest_missing_start_us, 1);
+        packet_log(p, STAT_track_event_range_of_interest_missing_start_us, NULL, 0);
         return TOKENIZE_DONE;
     }
     int64_t ns;

@@ -23,7 +23,7 @@ enum {
 
 enum track_scope { SCOPE_GLOBAL, SCOPE_PROCESS, SCOPE_THREAD };
 enum track_use { USE_SLICES, USE_COUNTER, USE_STATE };
-enum merge_by { MERGE_BY_NAME, MERGE_BY_KEY, MERGE_BY_INT_KEY, MERGE_NONE };
+enum merge_by { MERGE_BY_NAME, MERGE_NONE, MERGE_BY_KEY }; /* in this order: dimensions of tracks say the number */
 enum counter_kind { COUNTER_PLAIN, COUNTER_THREAD_TIME, COUNTER_THREAD_INSTRUCTIONS };
 
 /* A track as TrackDescriptors tell of it, known by uuid. */
@@ -39,8 +39,7 @@ struct track_event_track {
     bool own_track;       /* disallow_merging_with_system_tracks */
     uint8_t use;          /* enum track_use */
     uint8_t merge;        /* enum merge_by */
-    strid merge_key;
-    int64_t merge_key_int;
+    strid merge_key;      /* a number as "sibling_merge_key_int:N" */
     uint8_t child_ordering;
     bool has_rank;
     int32_t rank;

@@ -80,13 +80,7 @@ static void resolve_root(struct track_event_machine *t, struct track_event_track
 
 void track_event_track_error(struct track_event_machine *t, enum stat_key stat, const char *key, uint64_t uuid)
 {
-    argset set = ARGSET_NONE;
-    if (import_log_has_room(t->m, stat)) {
-        t->args.n = 0;
-        arg_list_uint(&t->m->st->args, &t->args, key, uuid);
-        set = args_intern(&t->m->st->args, t->args.p, t->args.n);
-    }
-    import_log(t->m, stat, COL_NULL, -1, set);
+    import_log_number(t->m, stat, COL_NULL, -1, key, uuid);
 }
 
 static bool is_among(const struct track_event_track *const *tracks, int n, const struct track_event_track *k)
@@ -232,10 +226,8 @@ static void make_row(struct track_event_machine *t, struct track_event_track *k)
     spec.type = merged[k->scope];
     dims[spec.n_dims++] = (struct track_dim){"parent_track_uuid", DIM_INT, (int64_t)k->parent_uuid};
     dims[spec.n_dims++] = (struct track_dim){"merge_key_type", DIM_INT, k->merge};
-    dims[spec.n_dims++] = k->merge == MERGE_BY_INT_KEY
-                              ? (struct track_dim){"merge_key_value", DIM_INT, k->merge_key_int}
-                          : k->merge == MERGE_BY_KEY ? (struct track_dim){"merge_key_value", DIM_STR, k->merge_key}
-                                                     : (struct track_dim){"merge_key_value", DIM_STR, k->named};
+    dims[spec.n_dims++] =
+        (struct track_dim){"merge_key_value", DIM_STR, k->merge == MERGE_BY_KEY ? k->merge_key : k->named};
     k->set = track_set_intern(im->tracks, t->m->id, &spec);
 }
 

@@ -1,0 +1,115 @@
+/* What recordings do out of the ordinary: things told twice and otherwise, parts that are never explained, packets that
+ * cannot be used; each over a small trace of its own, with the answer that follows from it. */
+#include "unit/rules.h"
+
+#define CLOCKS    "1{8:1 10:1 13:1 6{1{1:6 2:1000} 1{1:3 2:1000} 1{1:4 2:1000}}}"
+#define PROCESSES "1{8:1 10:1 13:1 2{1{1:100 3'app' 5:10005} 2{1:101 2'wrk' 3:100}}}"
+#define PROCESS   "1{8:1 10:1 13:1 60{1:2 3{1:5}}}"
+
+#define ARGS_OF(row, column)                                                                                           \
+    "(SELECT group_concat(key || '=' || coalesce(display_value, '-')) FROM args AS a WHERE a.arg_set_id = " row        \
+    "." column ")"
+#define LOGS "SELECT ts, byte_offset, name, " ARGS_OF("l", "arg_set_id") " FROM _trace_import_logs AS l ORDER BY id"
+#define STACKS                                                                                                         \
+    "SELECT m.name, m.build_id, (SELECT group_concat(f.name) FROM stack_profile_frame AS f WHERE f.mapping = m.id), "  \
+    "(SELECT count() FROM heap_profile_allocation) FROM stack_profile_mapping AS m UNION ALL SELECT name, value, 0, "  \
+    "0 FROM stats WHERE name GLOB 'stackprofile_*' AND value"
+
+static const struct rule rules[] = {
+    {"what a heap profile explains is there, whether its dump can be placed or not, or uses it at all",
+     "1{8:10 10:9 37{1{1:1 2'f'} 1{1:2 2'lib.so'} 4{1:1 7:2} 4{1:2} 2{1:1 2:1 3:1 4:5} 2{1:2 3:2} 3{1:1 2:1} 5{1:5 9:7 "
+     "2{1:1 2:100 5:2}}}}",
+     STACKS, "/lib.so,,f,0;,,,0"},
+    {"a dump after the first explains all of it again, the empty string too",
+     CLOCKS "1{8:10 10:9 37{1{1:1 2'f'} 1{1:3 2'lib'} 4{1:1 7:3} 2{1:1 2:1 3:1 4:1} 3{1:1 2:1} 5{1:5 9:2000 2{1:1 "
+            "2:100 5:2}}}} 1{8:20 10:9 37{7:1 1{1:2 2'g'} 4{1:1 7:3} 2{1:1 2:2 3:1} 3{1:1 2:1} 5{1:5 9:3000 2{1:1 "
+            "2:100 5:2}}}}",
+     STACKS,
+     "/lib,,f,1;stackprofile_invalid_string_id,2,0,0;stackprofile_invalid_mapping_id,1,0,0;"
+     "stackprofile_invalid_frame_id,1,0,0;stackprofile_invalid_callstack_id,1,0,0"},
+    {"of two explanations of one number the first stays",
+     CLOCKS "1{8:10 10:9 37{1{1:1 2'f'} 1{1:1 2'g'} 1{1:3 2'lib'} 4{1:1 7:3} 2{1:1 2:1 3:1 4:1} 3{1:1 2:1} 5{1:5 "
+            "9:2000 2{1:1 2:100 5:2}}}}",
+     STACKS, "/lib,,f,1"},
+    {"a sample whose stack has a frame without the name it means has no stack; each use counts",
+     CLOCKS PROCESSES
+     "1{8:10 10:3 13:1 12{17{1:1 2'l'} 19{1:1 7:1 7:9 7:1} 19{1:2 2:7} 6{1:1 2:5 3:1 4:1} 6{1:2 3:2} 6{1:3 3:1 4:3} "
+     "7{1:1 2:1} 7{1:2 2:2} 7{1:3 2:3}}} 1{8:100 10:3 66{1:0 2:100 3:101 4:1}} 1{8:200 10:3 66{1:0 2:100 3:101 4:1}} "
+     "1{8:300 10:3 66{1:0 2:100 3:101 4:2}} 1{8:400 10:3 66{1:0 2:100 3:101 4:3}}",
+     "SELECT ts, callsite_id FROM perf_sample UNION ALL SELECT name, rel_pc FROM stack_profile_frame UNION ALL SELECT "
+     "name, start FROM stack_profile_mapping UNION ALL SELECT name, value FROM stats WHERE name GLOB 'stackprofile_*' "
+     "AND value",
+     "100,-;200,-;300,-;400,0;-,3;/l,0;stackprofile_invalid_string_id,4"},
+    {"packets that cannot be used are noted with where they are and of whom",
+     "1{8:5 11{9:3 23'x'}} 1{8:5 10:1 13:2 11{9:3 23'x'}} 1{8:5 10:1 12{2{1:1 2'z'}}} 1{8:5 10:2 13:1} 1{8:5 10:2 "
+     "11{9:3 1:4}} 1{10:2 11{9:3}} 1{8:6 10:2 11{9:4 30:4}} 1{8:6 10:2 11{9:4 11:77}} 1{8:6 10:2 11{9:4 11:77 30:5}} "
+     "1{8:6 10:2 11{9:3 12:5}} 1{8:6 10:2 60{2'no'}} 1{8:6 10:2 60{1:80 4{1:5}}} 1{8:6 10:2 60{1:81 3{}}}",
+     LOGS,
+     "-,5,track_event_missing_sequence_id,-;-,23,packet_skipped_seq_needs_incremental_state_invalid,packet_sequence_id="
+     "1;-,54,interned_data_skipped_incremental_state_invalid,packet_sequence_id=1;-,80,track_event_skipped_timestamp_"
+     "delta_without_valid_state,packet_sequence_id=2;-,98,track_event_missing_timestamp,-;-,112,track_event_counter_"
+     "missing_track_uuid,-;-,131,track_event_counter_missing_value,track_uuid=77;-,149,track_event_counter_invalid_"
+     "track_"
+     "uuid,track_uuid=77;-,170,track_event_extra_counter_missing_track_uuids,packet_sequence_id=2;-,188,track_"
+     "descriptor_missing_uuid,-;-,207,track_descriptor_thread_missing_pid_tid,track_uuid=80;-,231,track_descriptor_"
+     "process_missing_pid,track_uuid=81"},
+    {"a descriptor whose children are in an order that there is not tells nothing",
+     PROCESS "1{8:1 10:1 60{1:3 5:2 2'told' 11:9}} 1{8:5 10:1 11{9:3 11:3 23'x'}}",
+     "SELECT t.type, t.name FROM slice AS s JOIN track AS t ON t.id = s.track_id UNION ALL SELECT name, " ARGS_OF(
+         "l", "arg_set_id") " FROM _trace_import_logs AS l",
+     "global_merged_track_event,x;track_descriptor_invalid_child_ordering,track_uuid=3,child_order=9"},
+    {"a track told again keeps what it was told first, and takes a name where it had none",
+     PROCESS
+     "1{8:1 10:1 60{1:3 5:2 12:4 14'd' 11:1}} 1{8:1 10:1 60{1:3 5:2 2'late' 12:5 14'e' 11:2}} 1{8:5 10:1 11{9:3 "
+     "11:3 23'x'}}",
+     "SELECT t.name, " ARGS_OF("t", "source_arg_set_id") " FROM slice AS s JOIN track AS t ON t.id = s.track_id",
+     "late,source=descriptor,trace_id=3,is_root_in_scope=false,child_ordering=lexicographic,sibling_order_rank=4,"
+     "description=d"},
+    {"counters of other categories or axes, siblings that merge otherwise, are other tracks",
+     PROCESS
+     "1{8:1 10:1 60{1:3 2'c' 8{2'a' 3:2}}} 1{8:1 10:1 60{1:3 2'c' 8{2'a' 3:3}}} 1{8:1 10:1 60{1:3 2'c' 8{2'b'}}} "
+     "1{8:1 10:1 60{1:3 2'c' 8{2'a' 7'y'}}} 1{8:1 10:1 60{1:4 2'm' 15:2}} 1{8:1 10:1 60{1:4 2'm'}} 1{8:1 10:1 "
+     "60{1:5 2'n' 15:3 16'k'}} 1{8:1 10:1 60{1:5 2'n' 15:3 16'l'}} 1{8:1 10:1 60{1:5 2'n' 15:3 16'k'}} 1{8:5 "
+     "10:1 11{9:4 11:3 30:1}}",
+     "SELECT unit FROM counter_track UNION ALL SELECT group_concat(" ARGS_OF(
+         "l",
+         "arg_set_id") ", ' ') FROM _trace_import_logs AS l WHERE name = 'track_descriptor_conflicting_reservation'",
+     "count;track_uuid=3 track_uuid=3 track_uuid=4 track_uuid=5"},
+    {"the unit of a counter: what its kind says, else one of the list, else the one it names",
+     "1{8:1 10:1 13:1 60{1:3 2'a' 8{1:1 3:3 6'x'}}} 1{8:1 10:1 60{1:4 2'b' 8{1:2}}} 1{8:1 10:1 60{1:5 2'c' 8{3:3 "
+     "6'x'}}} "
+     "1{8:1 10:1 60{1:6 2'd' 8{6'x'}}} 1{8:1 10:1 60{1:7 2'e' 8{3:9 6'x'}}} 1{8:5 10:1 11{9:4 11:3 30:1}} 1{8:5 10:1 "
+     "11{9:4 11:4 30:1}} 1{8:5 10:1 11{9:4 11:5 30:1}} 1{8:5 10:1 11{9:4 11:6 30:1}} 1{8:5 10:1 11{9:4 11:7 30:1}}",
+     "SELECT name, unit FROM counter_track", "a,ns;b,count;c,bytes;d,x;e,x"},
+    {"memory by mapping, as processes and the kernel's slabs tell it",
+     "1{8:5 10:1 9{1{1:5 3:1 17:2 20:3 23:4}}} 1{8:6 10:1 7{18{1'dentry' 2:2 3:5}}}",
+     "SELECT t.type, t.name, c.value / 1024, " ARGS_OF("t", "dimension_arg_set_id") ", " ARGS_OF(
+         "c", "arg_set_id") " FROM counter AS c JOIN counter_track AS t ON t.id = c.track_id",
+     "process_memory,mem.rss,1.0,upid=1,process_memory_key=rss,-;smaps,mem.smaps.pss,2.0,upid=1,smaps_key=pss,-;smaps,"
+     "mem.smaps.pss.smem,3.0,upid=1,smaps_key=pss.smem,-;smaps,mem.smaps.swap.pss,4.0,upid=1,smaps_key=swap.pss,-;"
+     "slabinfo,mem.slab.dentry,40.0,slab_name=dentry,pages_per_slab=2,num_slabs=5"},
+    {"a process told anew is of the kernel or not, as said last; the name of its thread may have blanks",
+     "1{8:5 10:1 13:1 2{1{1:5 2:2 3'a thread' 9:1 8:1}}} 1{8:6 10:1 13:1 2{1{1:5 2:2 3'a thread' 9:1 8:0}}}",
+     "SELECT p.name, t.name, " ARGS_OF("p",
+                                       "arg_set_id") " FROM process AS p JOIN thread AS t USING (upid) WHERE pid = 5",
+     "a,a thread,is_kthread=false"},
+    {"threads of a name space whose process is not known", "1{8:5 10:1 13:1 2{2{1:7 3:5 4:2}}}", LOGS,
+     "5,-,namespaced_thread_missing_process,-"},
+};
+
+START_TEST(a_rule_holds)
+{
+    check_rule(&rules[_i]);
+}
+END_TEST
+
+Suite *rules_recordings_suite(void);
+
+Suite *rules_recordings_suite(void)
+{
+    Suite *s = suite_create("rules_recordings");
+    TCase *c = tcase_create("rules");
+    tcase_add_loop_test(c, a_rule_holds, 0, sizeof rules / sizeof *rules);
+    suite_add_tcase(s, c);
+    return s;
+}
