@@ -235,8 +235,8 @@ class Ctf2(harness.Case):
 
     # ---- traces made here ----
 
-    def make(self, name, events, stream, domain="ust"):
-        """A trace of one stream whose records have a u8 id and a u64 time."""
+    def make(self, name, events, stream, domain="ust", said=None):
+        """A trace of one stream whose records have a u8 id and a u64 time. said: {number of an event: more of its class}."""
         u = lambda bits, **more: {"type": "fixed-length-unsigned-integer", "length": bits, "byte-order": "little-endian",
                                   "alignment": 8, **more}
         member = lambda n, c: {"name": n, "field-class": c}
@@ -250,7 +250,7 @@ class Ctf2(harness.Case):
                  member("id", u(8, roles=["event-record-class-id"])), member("t", u(64, roles=["default-clock-timestamp"]))]},
              "event-record-common-context-field-class": {"type": "structure", "member-classes": [
                  member("vpid", u(32)), member("vtid", u(32)), member("procname", text)]}},
-        ] + [{"type": "event-record-class", "id": i, "name": n, **({"payload-field-class": {"type": "structure", "member-classes": [
+        ] + [{"type": "event-record-class", "id": i, "name": n, **(said or {}).get(i, {}), **({"payload-field-class": {"type": "structure", "member-classes": [
             member(k, u(64) if c is int else text) for k, c in fields]}} if fields else {})} for i, (n, fields) in enumerate(events)]
         d = self.dir / name
         d.mkdir()
@@ -374,6 +374,54 @@ class Ctf2(harness.Case):
                       [(0, 100, 8, n(0xa)), (0, 110, 8, n(0xb)), (1, 120, 8, b""), (0, 130, 8, n(0xc)), (1, 140, 8, b""), (1, 150, 8, b"")])
         got = [(r["name"], r["ts"], r["dur"], r["depth"]) for r in self.rows(d, "select name, ts, dur, depth from slice order by ts")]
         self.assertEqual(got, [("0xa", "100", "50", "0"), ("0xb", "110", "10", "1"), ("0xc", "130", "10", "1")])
+
+    def test_lines_of_logs(self):
+        """Each logger has priorities of its own; the class says that of tracelog."""
+        n = lambda v: v.to_bytes(8, "little", signed=True)
+        logger = [("msg", str), ("logger_name", str)]
+        events = [("lttng_jul:event", logger + [("log_level", int)]), ("lttng_log4j:event", logger + [("log_level", int)]),
+                  ("lttng_log4j2:event", logger + [("log_level", int)]), ("lttng_python:event", logger + [("int_loglevel", int)]),
+                  ("lttng_ust_tracelog:TRACE_WARNING", [("line", int), ("file", str), ("func", str), ("msg", str)]),
+                  ("lttng_ust_tracef:event", [("msg", str)]), ("lttng_julia:event", [("msg", str)])]
+        levels = {0: [(1000, 6), (900, 5), (899, 4), (800, 4), (700, 3), (500, 3), (400, 2), (-2**31, 2)],
+                  1: [(50000, 7), (40000, 6), (30000, 5), (20000, 4), (10000, 3), (5000, 2)], 2: [(40000, 6)],
+                  3: [(50, 7), (40, 6), (30, 5), (20, 4), (10, 3), (0, 2)]}
+        stream, want = [], []
+        for event, tried in levels.items():
+            for level, prio in tried:
+                stream.append((event, len(stream), 8, f"m{level}\0".encode() + b"a.b\0" + n(level)))
+                want.append([events[event][0].split(":")[0], "a.b", f"m{level}", str(prio), "8"])
+        stream += [(4, 100, 9, n(12) + b"f.c\0main\0late\0"), (5, 101, 9, "é\0".encode()), (6, 102, 9, b"no log\0")]
+        want += [["lttng_ust_tracelog", "f.c:12", "late", "5", "9"], ["lttng_ust_tracef", "", "é", "3", "9"]]
+        said = {4: {"attributes": {"lttng.org,2009": {"log-level": "warning"}}}}
+        d = self.make("logs", events, stream, said=said)
+        rows = self.rows(d, "select log_source, tag, msg, prio, tid from logs left join thread using (utid) order by ts")
+        self.assertEqual([list(r.values()) for r in rows], want)
+        line = self.rows(d, "select int_value as v from args join logs using (arg_set_id) where key = 'line'")
+        self.assertEqual(line, [{"v": "12"}])
+        self.assertEqual(self.rows(d, "select count(*) as n from slice")[0]["n"], str(len(stream)))  # they stay instants
+
+    def test_programs_of_a_process(self):
+        """Where files are mapped is told again whenever tracing starts, by each process of its own."""
+        n = lambda v: v.to_bytes(8, "little")
+        load = [("baddr", int), ("memsz", int), ("path", str)]
+        events = [("lttng_ust_statedump:bin_info", load + [("is_pic", int), ("has_build_id", int)]), ("lttng_ust_lib:load", load),
+                  ("lttng_ust_statedump:procname", [("procname", str)])]
+        fixed = (0, 1, 7, n(0x400000) + n(0x1000) + b"/bin/a\0" + n(0) + n(0))
+        stream = [fixed, (1, 2, 8, n(0x7f0000000000) + n(0x2000) + b"/lib/b.so\0"), (0, 3) + fixed[2:], (1, 4, 8, n(0x7f0000000000) + n(0x3000) + b"/lib/c.so\0"),
+                  (0, 5, 8, n(2**64 - 1) + n(2**64 - 1) + b"\0" + n(1) + n(0)), (2, 6, 8, b"named\0")]
+        d = self.make("programs", events, stream)
+        rows = self.rows(d, 'select name, printf("%x", start) as s, printf("%x", "end") as e, printf("%x", load_bias) as b from stack_profile_mapping')
+        self.assertEqual([list(r.values()) for r in rows], [["/bin/a", "400000", "401000", "400000"], ["/lib/b.so", "7f0000000000", "7f0000002000", "0"],
+                                                            ["/lib/c.so", "7f0000000000", "7f0000003000", "0"],
+                                                            ["", "ffffffffffffffff", "fffffffffffffffe", "0"]])
+        self.assertEqual(self.rows(d, "select name from process where pid = 7"), [{"name": "prog"}])
+        for sample, ids in (("lttng-ust", 7), ("lttng-ust-1.8", 7)):  # recorded; the kernel's part has no file
+            rows = self.rows(self.folder(sample), "select count(*) as n, sum(length(build_id) = 40) as ids, sum(name = '/bin/ustapp') as own from stack_profile_mapping")
+            self.assertEqual(list(rows[0].values()), ["8", str(ids), "1"])
+            rows = self.rows(self.folder(sample), "select distinct string_value as v from args join ftrace_event using (arg_set_id) "
+                                                  "where name = 'sample:request' and key = 'log_level'")
+            self.assertEqual(rows, [{"v": "info"}])
 
     def test_woken_once(self):
         """A wakeup follows its waking: the thread is runnable from the first on. Where only wakeups were recorded, from those."""

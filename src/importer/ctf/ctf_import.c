@@ -58,6 +58,7 @@ struct ctf_import {
     thread_tracks; /* utid -> track of its slices + 1 */
     BY_ID(struct ctf_call)
     calls; /* by utid */
+    struct ctf_programs programs;
     struct ctf_known_text known_texts[KNOWN_TEXTS];
     struct kept_args kept;
     struct pb_writer message; /* for ftrace's handlers */
@@ -80,6 +81,11 @@ struct importer *ctf_importer(struct ctf_import *c)
 struct kept_args *ctf_kept_args(struct ctf_import *c)
 {
     return &c->kept;
+}
+
+struct ctf_programs *ctf_programs(struct ctf_import *c)
+{
+    return &c->programs;
 }
 
 struct ctf_known_text *ctf_known_text(struct ctf_import *c, const uint64_t words[2])
@@ -633,6 +639,7 @@ void ctf_import_close(struct importer *im)
     vec_free(&c->first_class);
     by_id_free(&c->thread_tracks);
     by_id_free(&c->calls);
+    ctf_programs_free(&c->programs);
     kept_args_free(&c->kept);
     pb_writer_free(&c->message);
     mem_free(c->slots);

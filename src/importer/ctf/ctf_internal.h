@@ -55,6 +55,28 @@ void ust_handle(const struct ctf_row *e, const struct ctf_class_use *use);
 /* The thread of an event by its contexts vtid, vpid and procname; UTID_NONE without them. */
 uint32_t ust_thread(const struct ctf_row *e);
 
+/* ust_logs.c: a line of a log. */
+void ust_log(const struct ctf_row *e);
+
+/* ust_programs.c: the files that a process has mapped, as rows of stack_profile_mapping; its name. */
+void ust_program(const struct ctf_row *e);
+void ust_build_id(const struct ctf_row *e);
+void ust_process_name(const struct ctf_row *e);
+
+#define CTF_NO_MAPPING UINT32_MAX
+struct ctf_program {
+    uint64_t process; /* machine << 32 | upid */
+    int64_t address;
+    uint32_t row; /* of stack_profile_mapping; CTF_NO_MAPPING: it was not told */
+};
+struct ctf_programs {
+    struct u64map by_place; /* hash of process and address -> index of the list */
+    VEC(struct ctf_program)
+    list;
+};
+struct ctf_programs *ctf_programs(struct ctf_import *c);
+void ctf_programs_free(struct ctf_programs *p);
+
 /* Where a field lies in all payloads of a class: `type` NULL: there is none. */
 struct ctf_place {
     const struct ctf_type *type;

@@ -1,5 +1,5 @@
-/* What LTTng kernel events mean beyond a row of ftrace_event: scheduling, processes, interrupts, syscalls,
- * frequencies and idle states of cpus, block io. */
+/* What LTTng events mean beyond a row of ftrace_event: scheduling, processes, interrupts, syscalls, frequencies and
+ * idle states of cpus, block io; of user space what ust_programs.c and ust_logs.c make of it. */
 #include "importer/ctf/ctf_internal.h"
 
 #include "importer/track/irq_tracks.h"
@@ -258,6 +258,17 @@ static const struct lttng_handler handlers[] = {
     {.event = "power_cpu_idle", .handle = power_cpu_idle, .fields = CPU_FIELDS},
     {.event = "block_io_start", .handle = block_io_start, .fields = BLOCK_FIELDS},
     {.event = "block_io_done", .handle = block_io_done, .fields = BLOCK_FIELDS},
+    {.event = "lttng_ust_statedump:bin_info", .handle = ust_program, .items = true},
+    {.event = "lttng_ust_statedump:build_id", .handle = ust_build_id, .items = true},
+    {.event = "lttng_ust_statedump:procname", .handle = ust_process_name, .items = true},
+    {.event = "lttng_ust_lib:load", .handle = ust_program, .items = true},
+    {.event = "lttng_ust_lib:build_id", .handle = ust_build_id, .items = true},
+    {.event = "lttng_ust_tracef:", .handle = ust_log, .prefix = true, .items = true},
+    {.event = "lttng_ust_tracelog:", .handle = ust_log, .prefix = true, .items = true},
+    {.event = "lttng_jul:", .handle = ust_log, .prefix = true, .items = true},
+    {.event = "lttng_log4j:", .handle = ust_log, .prefix = true, .items = true},
+    {.event = "lttng_log4j2:", .handle = ust_log, .prefix = true, .items = true},
+    {.event = "lttng_python:", .handle = ust_log, .prefix = true, .items = true},
     {.event = "exit_syscall", .handle = lttng_call_end, .fields = {"ret"}, .of_thread = true},
     {.event = "syscall_entry_", .handle = lttng_call_begin, .prefix = true, .of_thread = true},
     {.event = "syscall_exit_", .handle = lttng_call_end, .fields = {"ret"}, .prefix = true, .of_thread = true},

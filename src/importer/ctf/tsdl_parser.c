@@ -235,6 +235,16 @@ static void parse_stream(struct tsdl_parser *p)
     }
 }
 
+/* LTTng's levels, as version 2 calls them; NULL for another number. */
+static const char *log_level(const struct tsdl_value *v)
+{
+    static const char *const levels[] = {"emergency",      "alert",         "critical",     "error",
+                                         "warning",        "notice",        "info",         "debug:system",
+                                         "debug:program",  "debug:process", "debug:module", "debug:unit",
+                                         "debug:function", "debug:line",    "debug"};
+    return v->is_number && !v->negative && v->number < sizeof levels / sizeof *levels ? levels[v->number] : NULL;
+}
+
 static void parse_event(struct tsdl_parser *p)
 {
     struct ctf_event_class *e = tsdl_alloc(p, sizeof *e);
@@ -259,6 +269,10 @@ static void parse_event(struct tsdl_parser *p)
                 stream_id = v.number;
             else if (strcmp(name, "name") == 0)
                 e->name = v.text;
+            else if (strcmp(name, "loglevel") == 0)
+                e->log_level = log_level(&v);
+            else if (strcmp(name, "model.emf.uri") == 0)
+                e->emf_uri = v.text;
         }
     }
     struct ctf_stream_class *s = p->rc ? NULL : ctf_stream_of(p, stream_id);

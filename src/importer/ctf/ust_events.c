@@ -65,8 +65,11 @@ uint32_t ust_thread(const struct ctf_row *e)
     uint32_t utid = ctf_item_int(e->context, "vpid", &pid) ? process_tracker_update_thread(e->m->processes, tid, pid)
                                                            : process_tracker_thread(e->m->processes, tid);
     const struct ctf_item *name = ctf_item_find(e->context, "procname");
-    if (name && name->kind == CTF_ITEM_TEXT && name->text.len)
-        process_tracker_thread_name(e->m->processes, utid, import_slice(e->m->im, name->text), THREAD_NAME_OTHER);
+    if (name && name->kind == CTF_ITEM_TEXT && name->text.len) {
+        strid text = import_slice(e->m->im, name->text);
+        process_tracker_thread_name(e->m->processes, utid, text, THREAD_NAME_OTHER);
+        process_tracker_main_thread_name(e->m->processes, utid, text);
+    }
     return utid;
 }
 
