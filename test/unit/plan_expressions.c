@@ -271,6 +271,8 @@ void put_int(struct text *t, int depth)
     }
 }
 
+static void put_varied(struct text *t);
+
 void put_condition(struct text *t, int depth)
 {
     static const char *const compare[] = {
@@ -329,6 +331,13 @@ void put_condition(struct text *t, int depth)
         put_text(t, 0);
         put(t, " %s%s", pick(4) ? "" : "NOT ", matches[pick(6)]);
         break;
+    case 10:
+        if (pick(3) == 0) {
+            put_varied(t);
+            put(t, " %s %s", compare[pick(10)], pick(3) ? "7" : pick(2) ? "'b'" : "0.0");
+            break;
+        }
+        /* fall through */
     default:
         put_int(t, depth > 0 ? 1 : 0);
         put(t, " %s ", compare[pick(10)]);
@@ -337,8 +346,26 @@ void put_condition(struct text *t, int depth)
     }
 }
 
+/* Numbers in some rows and texts in others. */
+static void put_varied(struct text *t)
+{
+    static const char *const others[] = {"'none'", "'7'", "7", "7.0", "0", "-0.0"};
+    uint32_t kind = pick(3);
+    put(t, kind == 0 ? "coalesce(" : kind == 1 ? "ifnull(" : "iif(");
+    if (kind == 2) {
+        put_condition(t, 0);
+        put(t, ", ");
+    }
+    pick(3) == 0 ? put_text(t, 0) : pick(2) ? put_int(t, 0) : put_real(t, 0);
+    put(t, ", %s)", others[pick(6)]);
+}
+
 void put_any(struct text *t, int depth)
 {
+    if (depth > 0 && pick(12) == 0) {
+        put_varied(t);
+        return;
+    }
     switch (pick(5)) {
     case 0:
         put_text(t, depth);

@@ -150,6 +150,150 @@ START_TEST(some_without_memory)
 }
 END_TEST
 
+/* ---- values of several types ---- */
+
+/* A value of which nobody knows the type before it is there. */
+static void put_varied(struct text *t, int depth)
+{
+    static const char *const plain[] = {"extract_arg(s.depth, 'a')", "extract_arg(s.depth, 'a.b')",
+                                        "extract_arg(s.dur, 'A')", "extract_arg(s.depth, 'utid')"};
+    static const char *const ends[] = {"'none'",
+                                       "7",
+                                       "7.0",
+                                       "0",
+                                       "-0.0",
+                                       "s.name",
+                                       "s.depth",
+                                       "s.dur / 2.0",
+                                       "NULL",
+                                       "'7'",
+                                       "9223372036854775807",
+                                       "9223372036854775808.0",
+                                       "9007199254740993"};
+    uint32_t kind = depth ? pick(4) : 0;
+    if (kind == 0) {
+        put(t, "%s", one_of(plain, 4));
+        return;
+    }
+    put(t, kind == 1 ? "coalesce(" : kind == 2 ? "CASE WHEN s.dur > %u THEN " : "iif(s.depth < %u, ", pick(9));
+    put_varied(t, depth - 1);
+    put(t, kind == 2 ? " ELSE %s END" : ", %s)", one_of(ends, 13));
+}
+
+static void put_varied_condition(struct text *t)
+{
+    static const char *const ends[] = {" > 1",
+                                       " = 7",
+                                       " = '7'",
+                                       " < 'x'",
+                                       " IS NULL",
+                                       " >= 6.5",
+                                       " != 7.0",
+                                       " IS NOT 7",
+                                       " IN (7, 'x')",
+                                       " LIKE '%7%'",
+                                       " IS NOT NULL",
+                                       " <= -0.0",
+                                       " IN (7.0, 0, NULL)",
+                                       " = NULL",
+                                       " GLOB 'x*'"};
+    put_varied(t, 1);
+    put(t, "%s", ends[pick(15)]);
+}
+
+/* A statement that groups by a varied value, orders by it, or adds it up. */
+static void make_varied(struct text *t)
+{
+    t->n = 0;
+    switch (pick(6)) {
+    case 0:
+        put(t, "SELECT s.id, ");
+        put_varied(t, 2);
+        put(t, " AS v FROM v_slice s WHERE ");
+        put_varied_condition(t);
+        put(t, pick(2) ? " ORDER BY v, s.id" : " ORDER BY 2 DESC, s.id LIMIT 40");
+        break;
+    case 1:
+        put(t, "SELECT ");
+        put_varied(t, 2);
+        put(t, " AS v, count(*), min(s.ts), s.name FROM v_slice s GROUP BY v%s", pick(2) ? " ORDER BY v DESC" : "");
+        break;
+    case 2:
+        put(t, "SELECT DISTINCT ");
+        put_varied(t, 2);
+        put(t, " AS v%s FROM v_slice s%s", pick(2) ? ", s.depth" : "", pick(2) ? " ORDER BY 1" : "");
+        break;
+    case 3:
+        put(t, "SELECT s.name, %s(", pick(2) ? "min" : "max");
+        put_varied(t, 2);
+        put(t, "), count(DISTINCT ");
+        put_varied(t, 1);
+        put(t, ") FROM v_slice s GROUP BY s.name");
+        break;
+    case 4:
+        put(t, "SELECT s.name, %s(", pick(3) ? "sum" : pick(2) ? "avg" : "total");
+        put_varied(t, 1);
+        put(t, "), count(*) FROM v_slice s WHERE ");
+        put_varied_condition(t);
+        put(t, " GROUP BY 1");
+        break;
+    default:
+        put(t, "SELECT typeof(");
+        put_varied(t, 1);
+        put(t, ") AS k, upper(");
+        put_varied(t, 1);
+        put(t, ") AS u, t.name, count(*) FROM v_slice s JOIN v_thread t ON t.id = s.track_id GROUP BY 1, 2, 3");
+        break;
+    }
+}
+
+static const char *const of_several_types[] = {
+    "SELECT extract_arg(s.depth, 'a') AS v, count(*) FROM v_slice s GROUP BY v",
+    "SELECT coalesce(extract_arg(s.depth, 'a.b'), 'none') AS v, s.name, count(*) FROM v_slice s GROUP BY 1, 2 ORDER BY "
+    "3",
+    "SELECT count(*), sum(s.dur) FROM v_slice s WHERE extract_arg(s.depth, 'a') = 7",
+    "SELECT s.id FROM v_slice s WHERE extract_arg(s.depth, 'a') IN (7, 'x')",
+    "SELECT s.name, min(extract_arg(s.depth, 'a')), max(extract_arg(s.depth, 'A')), count(DISTINCT "
+    "extract_arg(s.depth, "
+    "'a')) FROM v_slice s GROUP BY 1",
+    "SELECT DISTINCT extract_arg(s.depth, 'utid') FROM v_slice s",
+    "SELECT s.id, extract_arg(s.depth, 'a') AS v FROM v_slice s ORDER BY v DESC, s.id LIMIT 50",
+    "SELECT CASE WHEN depth < 3 THEN 'low' WHEN depth < 5 THEN 7 ELSE dur / 2.0 END AS k, count(*) FROM v_slice GROUP "
+    "BY "
+    "k",
+    "SELECT json_extract('{\"a\":' || depth || ',\"b\":\"x\"}', '$.a') AS v, count(*) FROM v_slice GROUP BY v"};
+
+START_TEST(values_of_several_types)
+{
+    struct mirror m;
+    struct text t = {0};
+    uint32_t planned = 0;
+    mirror_open(&m, 20261129 + (uint64_t)_i, PLAN_ROWS);
+    add_sets(&m.st);
+    for (size_t i = 0; i < sizeof of_several_types / sizeof *of_several_types; i++)
+        ck_assert_msg(mirror_compare_planner(&m, of_several_types[i]), "no plan: %s", of_several_types[i]);
+    for (int i = 0; i < 150; i++) {
+        make_varied(&t);
+        planned += mirror_compare_planner(&m, t.p);
+    }
+    ck_assert_uint_gt(planned, 40);
+    mirror_close(&m);
+}
+END_TEST
+
+/* It ends in the middle. */
+START_TEST(several_types_without_memory)
+{
+    struct mirror m;
+    mirror_open(&m, 78, PLAN_ROWS / 4);
+    add_sets(&m.st);
+    for (unsigned i = 0; i < 6 * sizeof of_several_types / sizeof *of_several_types; i++)
+        mirror_check_memory(&m, of_several_types[i % (sizeof of_several_types / sizeof *of_several_types)],
+                            1 + pick(600), pick(2));
+    mirror_close(&m);
+}
+END_TEST
+
 Suite *sql_plan_args_suite(void);
 Suite *sql_plan_args_suite(void)
 {
@@ -159,6 +303,8 @@ Suite *sql_plan_args_suite(void)
     tcase_add_loop_test(t, some_of_the_args, 0, 3);
     tcase_add_test(t, the_others_stay_as_they_are);
     tcase_add_test(t, some_without_memory);
+    tcase_add_loop_test(t, values_of_several_types, 0, 4);
+    tcase_add_test(t, several_types_without_memory);
     suite_add_tcase(s, t);
     return s;
 }

@@ -2,7 +2,7 @@
 #include "sql/plan/aggregate.h"
 
 #include "base/hash.h"
-#include "sql/plan/mixed.h"
+#include "sql/plan/varied.h"
 
 #include <math.h>
 #include <string.h>
@@ -131,8 +131,11 @@ static void add_mixed(struct accumulator *a, const struct input *in)
     }
 }
 
-static int compare(const struct run *r, enum plan_type type, int64_t a, int64_t b)
+static int compare(const struct run *r, const struct plan_expr *of, int64_t a, int64_t b)
 {
+    enum plan_type type = (enum plan_type)of->type;
+    if (of->varied)
+        return a == b ? 0 : varied_compare(&r->e->storage->strings, a, b);
     if (type == PLAN_REAL) {
         double x = column_f64(a), y = column_f64(b);
         return (x > y) - (x < y);
@@ -147,7 +150,6 @@ static int compare(const struct run *r, enum plan_type type, int64_t a, int64_t 
 
 static void keep_extremes(struct accumulator *a, struct run *r, const struct input *in, uint8_t *extremes)
 {
-    enum plan_type type = (enum plan_type)a->of->arg->type;
     bool largest = a->of->kind == AGG_MAX;
     for (uint32_t i = 0; i < in->n; i++) {
         struct sum *s = &a->sums[in->ids[i]];
@@ -155,7 +157,7 @@ static void keep_extremes(struct accumulator *a, struct run *r, const struct inp
             continue;
         enum extreme is = s->n == 0 ? EXTREME_NULL : EXTREME_NOT;
         if (in->words[i] != in->null) {
-            int order = s->n ? compare(r, type, in->words[i], s->i) : largest ? 1 : -1;
+            int order = s->n ? compare(r, a->of->arg, in->words[i], s->i) : largest ? 1 : -1;
             is = (largest ? order > 0 : order < 0) ? EXTREME_BETTER : order == 0 ? EXTREME_EQUAL : EXTREME_NOT;
             if (is == EXTREME_BETTER)
                 s->i = in->words[i];

@@ -1,7 +1,7 @@
 /* From a query of the tree to its plan: reads the clauses in the order in which they are computed, then moves each
  * expression to the part that can compute it (rows of the sources, groups, or rows with their windows). */
 #include "sql/plan/build_private.h"
-#include "sql/plan/mixed.h"
+#include "sql/plan/varied.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -81,7 +81,11 @@ static struct plan_expr *read_item(struct reader *r, const struct sql_select *s,
     if (c != COLLATE_NONE && (c == COLLATE_UNKNOWN || !answers_by_row(r, s)))
         return NULL;
     struct plan_expr *json = read_json_item(r, x);
-    return json ? json : answers_by_row(r, s) && !r->always ? read_mixed(r, x) : read_expr(r, x);
+    if (json)
+        return json;
+    if (answers_by_row(r, s) && !r->always)
+        return read_mixed(r, x);
+    return r->whole && r->depth == 1 && !r->loop_arm && !r->always ? read_varied(r, x) : read_expr(r, x);
 }
 
 static bool read_items(struct reader *r, const struct sql_select *s)

@@ -1,7 +1,7 @@
 /* Functions that are computed once for each combination of arguments, of which columns of text have few: by SQLite, or
  * where they only put a text together by format.c. The latter are made for each row where most arguments differ. */
 #include "base/hash.h"
-#include "sql/plan/plan_private.h"
+#include "sql/plan/varied.h"
 
 #include <math.h>
 #include <string.h>
@@ -129,12 +129,30 @@ static int64_t intern(struct run *r, struct call_memo *m, const void *p, size_t 
     return id;
 }
 
+/* A result that may have any type. */
+static int64_t varied_result_of(struct run *r, struct call_memo *m, sqlite3_stmt *stmt)
+{
+    struct strpool *strings = &r->e->storage->strings;
+    uint32_t before = strings->n;
+    int64_t word;
+    int rc;
+    if (!varied_from_column(strings, stmt, &word, &rc))
+        r->rc = rc;
+    if (strings->n != before) {
+        m->n_texts++;
+        m->bytes += strpool_view(strings, (strid)word).len;
+    }
+    return word;
+}
+
 /* The result as a word of the type that it was said to have. */
 static int64_t result_of(struct run *r, const struct plan_expr *x, struct call_memo *m, sqlite3_stmt *stmt)
 {
     static const int types[] = {SQLITE_NULL, SQLITE_INTEGER, SQLITE_FLOAT, SQLITE_TEXT};
     int64_t word = plan_null((enum plan_type)x->type);
     int type = sqlite3_column_type(stmt, 0);
+    if (x->varied)
+        return varied_result_of(r, m, stmt);
     if (type == SQLITE_NULL)
         return word;
     if (type == SQLITE_TEXT && x->type == PLAN_TEXT) {
@@ -157,7 +175,10 @@ static int64_t ask(struct run *r, const struct plan_expr *x, struct call_memo *m
     if (!prepare(r, x, m))
         return word;
     for (uint32_t k = 0; k < x->n_args; k++)
-        plan_bind_word(r->e, m->stmt, (int)k + 1, (enum plan_type)x->args[k]->type, args[k][i]);
+        if (x->args[k]->varied)
+            varied_bind(r->e, m->stmt, (int)k + 1, args[k][i]);
+        else
+            plan_bind_word(r->e, m->stmt, (int)k + 1, (enum plan_type)x->args[k]->type, args[k][i]);
     if (sqlite3_step(m->stmt) == SQLITE_ROW)
         word = result_of(r, x, m, m->stmt);
     else

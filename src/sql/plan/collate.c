@@ -1,7 +1,7 @@
 /* x COLLATE NOCASE: texts compare as they do with their ASCII letters in lower case. The clause says how a value is
  * compared, not what it is, so it is read where values are compared: operators, IN, GROUP BY, ORDER BY. Anywhere else
  * it is not understood. */
-#include "sql/plan/mixed.h"
+#include "sql/plan/varied.h"
 
 #include <string.h>
 
@@ -23,6 +23,8 @@ struct plan_expr *collate_value(struct reader *r, enum collation c, struct plan_
 {
     if (!x || c != COLLATE_NOCASE || x->type != PLAN_TEXT)
         return x;
+    if (x->varied)
+        return NULL;
     if (x->op == X_CONST)
         return x->word == plan_null(PLAN_TEXT) ? x : lower_constant(r, x);
     return plan_make_call(r->plan, PLAN_TEXT, lower, &x, 1);
@@ -41,15 +43,26 @@ enum collation collate_take(const struct sql_expr **x)
     return c;
 }
 
+/* One side of a comparison. Varied values are compared with literals only. */
+static struct plan_expr *read_side(struct reader *r, const struct sql_expr *x, const struct sql_expr *other)
+{
+    struct plan_expr *out = read_mixed(r, x);
+    return out && out->varied && varied_is_literal(other) ? out : mixed_to_real(r, out);
+}
+
 bool collate_pair(struct reader *r, const struct sql_expr *x, const struct sql_expr *y, struct plan_expr **a,
                   struct plan_expr **b)
 {
     enum collation left = collate_take(&x), right = collate_take(&y), c = left != COLLATE_NONE ? left : right;
     if (left == COLLATE_UNKNOWN || right == COLLATE_UNKNOWN)
         return false;
-    *a = read_as_real(r, x);
-    *b = *a ? read_as_real(r, y) : NULL;
-    *a = *b ? collate_value(r, c, *a) : NULL;
+    *a = read_side(r, x, y);
+    *b = *a ? read_side(r, y, x) : NULL;
+    if (*b && ((*a)->varied || (*b)->varied)) {
+        *a = varied_compared(r->plan, varied_of(r, *a));
+        *b = varied_compared(r->plan, varied_of(r, *b));
+    }
+    *a = *a && *b ? collate_value(r, c, *a) : NULL;
     *b = *a ? collate_value(r, c, *b) : NULL;
     return *b != NULL;
 }

@@ -1,6 +1,6 @@
 /* Expressions of the tree as expressions of a plan: names become columns, and each gets its one type. What could have
  * several types, or compares unlike ones, is not understood. */
-#include "sql/plan/mixed.h"
+#include "sql/plan/varied.h"
 
 #include <string.h>
 #include <strings.h>
@@ -358,7 +358,8 @@ static struct plan_expr *read_binary(struct reader *r, const struct sql_expr *x)
 
 static struct plan_expr *read_unary(struct reader *r, const struct sql_expr *x)
 {
-    struct plan_expr *a = read_expr(r, x->args), *out;
+    bool asks_null = x->op == SQL_ISNULL || x->op == SQL_NOTNULL;
+    struct plan_expr *a = asks_null ? read_mixed(r, x->args) : read_expr(r, x->args), *out;
     if (!a)
         return NULL;
     switch (x->op) {
@@ -399,7 +400,9 @@ static struct plan_expr *read_in(struct reader *r, const struct sql_expr *x)
         return NULL;
     const struct sql_expr *left = x->args;
     enum collation collation = collate_take(&left);
-    struct plan_expr *v = collation == COLLATE_UNKNOWN ? NULL : collate_value(r, collation, read_expr(r, left));
+    struct plan_expr *v = collation == COLLATE_UNKNOWN
+                              ? NULL
+                              : collate_value(r, collation, varied_compared(r->plan, read_varied(r, left)));
     struct plan_expr *out = v && v->type != PLAN_REAL && v->type != PLAN_NULL ? unary(r, X_IN, PLAN_INT, v) : NULL;
     if (!out)
         return NULL;
@@ -407,6 +410,8 @@ static struct plan_expr *read_in(struct reader *r, const struct sql_expr *x)
     out->negated = x->negated;
     for (const struct sql_expr *a = x->args->next; out->list && a; a = a->next) {
         struct plan_expr *c = collate_value(r, collation, read_argument(r, a));
+        if (v->varied)
+            c = varied_is_literal(a) ? varied_compared(r->plan, varied_of(r, c)) : NULL;
         if (!c || c->op != X_CONST || (c->type != PLAN_NULL && c->type != v->type))
             return NULL;
         if (c->type == PLAN_NULL)
@@ -494,7 +499,7 @@ static struct plan_expr *read_match(struct reader *r, const struct sql_expr *x)
     struct plan_expr *args[3] = {NULL}, *out = NULL;
     uint32_t n = 0;
     for (const struct sql_expr *a = x->args; a && n < 3; a = a->next)
-        if (!(args[n] = read_expr(r, a)) || args[n++]->type != PLAN_TEXT)
+        if (!(args[n] = read_varied(r, a)) || args[n++]->type != PLAN_TEXT)
             return NULL;
     for (size_t i = 0; i < sizeof matches / sizeof *matches && !out; i++)
         if (matches[i].op == x->op && matches[i].n_args == x->n_args)

@@ -1,5 +1,5 @@
 /* Calls of functions: aggregates, those computed here, and those that SQLite computes once for each text. */
-#include "sql/plan/mixed.h"
+#include "sql/plan/varied.h"
 
 #include <string.h>
 
@@ -61,6 +61,7 @@ static const struct {
              {"power", PLAN_REAL, 2, 2, 'n', 'n'},
              {"printf", PLAN_TEXT, 1, 20, 'f', 0},
              {"format", PLAN_TEXT, 1, 20, 'f', 0},
+             {"json_extract", PLAN_TEXT, 2, 8, 't', 't'},
              {"concat", PLAN_TEXT, 1, 20, 0, 0},
              {"concat_ws", PLAN_TEXT, 2, 20, 't', 0},
              {"hash", PLAN_INT, 1, 6, 0, 0}};
@@ -136,18 +137,23 @@ static struct plan_expr *read_call(struct reader *r, const struct sql_expr *x, s
 {
     struct plan_expr *args[PLAN_MAX_CALL_ARGS] = {NULL};
     uint32_t n = 0;
-    if (x->n_args < calls[at].least || x->n_args > calls[at].most || !schema_is_rowwise_call(r->planner->e, x))
+    bool json = sql_name_is(x->name, "json_extract"); /* no constant: what it gives may be marked as JSON */
+    if (x->n_args < calls[at].least || x->n_args > calls[at].most ||
+        (!json && !schema_is_rowwise_call(r->planner->e, x)))
         return NULL;
-    bool real = calls[at].type == PLAN_REAL; /* of integers, too */
+    bool real = calls[at].type == PLAN_REAL, varied = false; /* of integers, too */
     for (const struct sql_expr *a = x->args; a; a = a->next, n++) {
-        args[n] = real ? read_as_real(r, a) : read_expr(r, a);
+        args[n] = real ? read_as_real(r, a) : read_varied(r, a);
         if (!args[n] || !fits(args[n], n ? calls[at].others : calls[at].first))
             return NULL;
+        varied |= args[n]->varied;
     }
     enum plan_type type = calls[at].type == PLAN_NULL ? (enum plan_type)args[0]->type : calls[at].type;
     struct plan_expr *out = make_call(r, calls[at].name, type, args, n);
-    if (out)
+    if (out && !varied)
         read_format(r, x, out);
+    if (json)
+        varied_mark(out);
     if (out && sql_name_is(x->name, "round"))
         out->rounds = rounds_reals(out);
     return out;
@@ -188,21 +194,27 @@ static struct plan_expr *read_nullif(struct reader *r, const struct sql_expr *x)
     return out;
 }
 
-enum { LOOK_AT_SETS = 4096 };
+enum { LOOK_AT_SETS = 4096, LOOK_AT_VALUES = 64 };
 
-/* The type of the values of a key, as the sets have it that are looked at; where one has another, the plan gives up. */
-static enum plan_type type_of_arg(struct engine *e, strid key)
+/* The type of the values of a key, as the sets have it that are looked at: where one has another, the plan gives up.
+ * *varied: they have several. */
+static enum plan_type type_of_arg(struct engine *e, strid key, bool *varied)
 {
     static const enum plan_type types[] = {
         [FOUND_INTEGER] = PLAN_INT, [FOUND_TEXT] = PLAN_TEXT, [FOUND_REAL] = PLAN_REAL, [FOUND_NO_MEMORY] = PLAN_NULL};
-    uint32_t n = args_count(&e->storage->args), step = n / LOOK_AT_SETS + 1;
-    for (uint32_t i = 0; i < n; i += step) {
+    uint32_t n = args_count(&e->storage->args), step = n / LOOK_AT_SETS + 1, n_found = 0;
+    enum arg_found first = FOUND_NOTHING;
+    *varied = false;
+    for (uint32_t i = 0; i < n && n_found < LOOK_AT_VALUES; i += step) {
         int64_t word;
         enum arg_found found = engine_find_arg(e, args_cell(&e->storage->args, (argset){i + 1}), key, &word);
-        if (found > FOUND_NOTHING)
-            return types[found];
+        if (found == FOUND_NO_MEMORY)
+            return PLAN_NULL;
+        n_found += found > FOUND_NOTHING;
+        first = first > FOUND_NOTHING ? first : found;
+        *varied |= found > FOUND_NOTHING && found != first;
     }
-    return PLAN_INT; /* most likely nobody has it */
+    return *varied ? PLAN_TEXT : first > FOUND_NOTHING ? types[first] : PLAN_INT; /* most likely nobody has it */
 }
 
 static struct plan_expr *read_extract_arg(struct reader *r, const struct sql_expr *x)
@@ -211,14 +223,15 @@ static struct plan_expr *read_extract_arg(struct reader *r, const struct sql_exp
     struct plan_expr *set = read_expr(r, x->args), *key = set ? read_constant(r, x->args->next) : NULL;
     if (!key || set->type != PLAN_INT || key->type != PLAN_TEXT || !engine_find_function(e, "extract_arg", 2))
         return NULL;
-    enum plan_type type = type_of_arg(e, (strid)key->word);
+    bool varied;
+    enum plan_type type = type_of_arg(e, (strid)key->word, &varied);
     struct plan_expr *out = type == PLAN_NULL ? NULL : plan_expr_new(r->plan, X_ARG, type, 1);
     if (out) {
         out->args[0] = set;
         out->sources = set->sources;
         out->word = key->word;
     }
-    return out;
+    return varied ? varied_mark(out) : out;
 }
 
 /* Arguments of one type, as the arguments of an expression. */
@@ -424,12 +437,31 @@ static bool finds_first_of_list(const struct reader *r)
     return loops_say(r->loops, loops_parent(r), "USE TEMP B-TREE FOR group_concat(DISTINCT)");
 }
 
+/* A varied value as what sum() and avg() add. */
+static struct plan_expr *summand_of(struct reader *r, struct plan_expr *x)
+{
+    struct plan_expr *out = plan_expr_new(r->plan, X_SUMMAND, PLAN_REAL, 1);
+    if (out) {
+        out->args[0] = x;
+        out->sources = x->sources;
+        out->mixed = true;
+    }
+    return out;
+}
+
 /* The argument of an aggregate. A sum is an integer where all that it adds are; the others of numbers give reals. */
 static struct plan_expr *read_summand(struct reader *r, uint8_t kind, const struct sql_expr *x)
 {
-    if (kind == AGG_SUM)
-        return read_mixed(r, x);
-    return kind == AGG_MIN || kind == AGG_MAX || kind == AGG_CONCAT ? read_expr(r, x) : read_as_real(r, x);
+    bool adds = kind == AGG_SUM || kind == AGG_AVG || kind == AGG_TOTAL;
+    if (kind == AGG_CONCAT)
+        return read_expr(r, x);
+    if (kind == AGG_MIN || kind == AGG_MAX)
+        return read_varied(r, x);
+    struct plan_expr *out = read_mixed(r, x);
+    if (out && out->varied && kind == AGG_COUNT)
+        return varied_compared(r->plan, out);
+    out = out && out->varied && adds ? summand_of(r, out) : out;
+    return kind == AGG_SUM ? out : mixed_to_real(r, out);
 }
 
 static struct plan_expr *read_aggregate(struct reader *r, const struct sql_expr *x, size_t at)
@@ -463,6 +495,8 @@ static struct plan_expr *read_aggregate(struct reader *r, const struct sql_expr 
     struct plan_expr *out = add_aggregate(r, &a, aggregate_type(a.kind, of));
     if (out)
         out->mixed = a.kind == AGG_SUM && a.arg->mixed;
+    if (out && a.arg && a.arg->varied && extreme)
+        varied_mark(out);
     return out;
 }
 

@@ -2,6 +2,7 @@
  * keys, bare columns, aggregates. Keys and bare columns are read from one row of the group that is remembered. */
 #include "base/hash.h"
 #include "sql/plan/aggregate.h"
+#include "sql/plan/varied.h"
 
 #include <string.h>
 
@@ -181,6 +182,13 @@ static bool choose_direct(struct groups *g)
     return g->direct || fail(g, SQLITE_NOMEM);
 }
 
+static bool comparable(struct groups *g, int64_t *words, const int64_t *from, uint32_t n)
+{
+    for (uint32_t i = 0; i < n && !g->r->rc; i++)
+        varied_comparable(&g->r->e->storage->strings, from[i], &words[i], &g->r->rc);
+    return !g->r->rc;
+}
+
 /* Equal zeros are one group. */
 static void one_zero(int64_t *words, const int64_t *from, uint32_t n)
 {
@@ -192,16 +200,19 @@ static bool number(struct groups *g, const struct batch *b)
 {
     const struct query_plan *p = g->r->plan;
     const int64_t *keys[PLAN_MAX_KEYS];
-    int64_t zeros[BATCH];
-    uint32_t n_real = 0;
+    int64_t equal[BATCH];
+    uint32_t n_equal = 0;
     for (uint32_t k = 0; k < p->n_keys; k++) {
         keys[k] = eval(g->r, p->keys[k], b);
-        if (p->keys[k]->type == PLAN_REAL) {
-            if (n_real++)
-                return fail(g, RUN_GAVE_UP);
-            one_zero(zeros, keys[k], b->n);
-            keys[k] = zeros;
-        }
+        if (p->keys[k]->type != PLAN_REAL && !p->keys[k]->varied)
+            continue;
+        if (n_equal++ || g->r->rc)
+            return fail(g, RUN_GAVE_UP);
+        if (p->keys[k]->varied)
+            comparable(g, equal, keys[k], b->n);
+        else
+            one_zero(equal, keys[k], b->n);
+        keys[k] = equal;
     }
     if (g->r->rc)
         return false;

@@ -1,6 +1,6 @@
 /* Moves expressions to the part of a plan that can compute them: what does not look at groups or windows becomes a
  * column of the stage before. */
-#include "sql/plan/plan_private.h"
+#include "sql/plan/varied.h"
 
 int plan_stage_column(struct query_plan *p, struct plan_stage *s, struct plan_expr *x)
 {
@@ -26,6 +26,7 @@ static struct plan_expr *lift(struct query_plan *p, struct plan_stage *s, uint8_
         if (c) {
             c->letter = x->letter;
             c->mixed = x->mixed;
+            c->varied = x->varied;
         }
         return c;
     }
@@ -63,12 +64,26 @@ static bool lift_results(struct query_plan *p, struct plan_stage *s, uint8_t sou
     return ok;
 }
 
+/* Keys, then what varied ones are compared by. */
+static bool add_keys(struct query_plan *p)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < p->n_keys; i++)
+        p->groups.columns[p->groups.n_columns++] = p->keys[i];
+    for (uint32_t i = 0; ok && i < p->n_keys; i++) {
+        struct plan_expr *x = p->keys[i]->varied ? varied_compared(p, p->keys[i]) : p->keys[i];
+        int at = x ? plan_stage_column(p, &p->groups, x) : -1;
+        p->key_orders[i] = (int16_t)at;
+        ok = at >= 0;
+    }
+    return ok;
+}
+
 bool plan_lift(struct query_plan *p)
 {
     if (p->grouped) {
-        for (uint32_t i = 0; i < p->n_keys; i++)
-            p->groups.columns[p->groups.n_columns++] = p->keys[i];
-        bool ok = lift_in_place(p, &p->groups, PLAN_GROUPS, &p->having) && lift_results(p, &p->groups, PLAN_GROUPS);
+        bool ok = add_keys(p) && lift_in_place(p, &p->groups, PLAN_GROUPS, &p->having) &&
+                  lift_results(p, &p->groups, PLAN_GROUPS);
         for (uint32_t i = 0; ok && i < p->window_rows.n_columns; i++)
             ok = lift_in_place(p, &p->groups, PLAN_GROUPS, &p->window_rows.columns[i]);
         if (!ok)

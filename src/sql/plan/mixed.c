@@ -1,7 +1,7 @@
 /* Numbers that are integers in some rows and reals in others: `iif(c, dur / 1e3, 0)`, `coalesce(value, 0)`, and sums of
  * such. Their type is PLAN_REAL, but their words are integers where SQLite has integers. These are constants, and sums
  * of constants. Only who knows what to do with them may read them: read_expr() gives no such number to anybody else. */
-#include "sql/plan/mixed.h"
+#include "sql/plan/varied.h"
 
 bool mixed_from_integer(int64_t integer, int64_t *word)
 {
@@ -19,7 +19,7 @@ struct plan_expr *mixed_to_real(struct reader *r, struct plan_expr *x)
 {
     if (!x || !x->mixed)
         return x;
-    struct plan_expr *out = plan_expr_new(r->plan, X_TO_REAL, PLAN_REAL, 1);
+    struct plan_expr *out = x->varied ? NULL : plan_expr_new(r->plan, X_TO_REAL, PLAN_REAL, 1);
     if (out) {
         out->args[0] = x;
         out->sources = x->sources;
@@ -41,14 +41,15 @@ struct plan_expr *mixed_constant(struct reader *r, const struct plan_expr *x)
 
 bool mixed_unify(struct reader *r, struct plan_expr **values, uint32_t n, struct plan_expr *out)
 {
-    bool has[PLAN_TEXT + 1] = {false}, mixed = false;
+    bool has[PLAN_TEXT + 1] = {false}, mixed = false, varied = false;
     for (uint32_t i = 0; i < n; i++) {
         has[values[i]->type] = true;
         mixed |= values[i]->mixed;
+        varied |= values[i]->varied;
     }
     mixed |= has[PLAN_INT] && has[PLAN_REAL];
-    if (has[PLAN_TEXT] && (has[PLAN_INT] || has[PLAN_REAL]))
-        return false;
+    if (varied || (has[PLAN_TEXT] && (has[PLAN_INT] || has[PLAN_REAL])))
+        return varied_unify(r, values, n, out);
     out->mixed = mixed;
     out->type = has[PLAN_TEXT] ? PLAN_TEXT : has[PLAN_REAL] ? PLAN_REAL : has[PLAN_INT] ? PLAN_INT : PLAN_NULL;
     for (uint32_t i = 0; mixed && i < n; i++)

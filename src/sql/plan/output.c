@@ -2,7 +2,7 @@
  * scan, which goes on as they are asked for. A scan that meets what it has not foreseen leaves the rest to SQLite. */
 #include "base/alloc.h"
 #include "sql/plan/join_private.h"
-#include "sql/plan/mixed.h"
+#include "sql/plan/varied.h"
 #include "sql/planner/schema.h"
 
 #include <string.h>
@@ -296,6 +296,16 @@ int plan_output_open(struct engine *e, sqlite3_stmt *stmt, struct plan_output **
 
 /* ---- values ---- */
 
+static bool is_varied(const struct plan_output *o, int column)
+{
+    return o->plan->items[column].expr->varied;
+}
+
+static struct varied_value varied_at(const struct plan_output *o, int column)
+{
+    return varied_value_of(&o->e->storage->strings, o->words[column][o->at]);
+}
+
 static bool is_whole(const struct plan_output *o, int column)
 {
     return o->plan->items[column].expr->mixed && mixed_is_whole(o->words[column][o->at]);
@@ -303,13 +313,28 @@ static bool is_whole(const struct plan_output *o, int column)
 
 static enum col_type kind_of(const struct plan_output *o, int column)
 {
+    if (is_varied(o, column))
+        return plan_col_type(varied_at(o, column).type);
     return is_whole(o, column) ? COL_I64 : (enum col_type)o->kinds[column];
 }
 
+/* Of a text that varies: that of the text that stands for it. */
 static int64_t word_of(const struct plan_output *o, int column)
 {
     int64_t word = o->words[column][o->at];
+    if (is_varied(o, column)) {
+        struct varied_value v = varied_at(o, column);
+        return v.type == PLAN_TEXT ? word : v.word;
+    }
     return is_whole(o, column) ? mixed_integer(word) : word;
+}
+
+static struct slice text_of(const struct plan_output *o, int column)
+{
+    if (is_varied(o, column))
+        return varied_at(o, column).text;
+    return o->places[column] ? made_text(o, word_of(o, column))
+                             : strpool_view(&o->e->storage->strings, (strid)word_of(o, column));
 }
 
 static bool has(const struct plan_output *o, int column)
@@ -334,8 +359,7 @@ static sqlite3_stmt *to_sqlite(struct plan_output *o, int column)
     int rc = o->convert ? SQLITE_OK : sqlite3_prepare_v2(o->e->db, "SELECT ?1", -1, &o->convert, NULL);
     sqlite3_reset(o->convert);
     if (!rc && kind_of(o, column) == COL_STR) {
-        struct slice s = o->places[column] ? made_text(o, word_of(o, column))
-                                           : strpool_view(&o->e->storage->strings, (strid)word_of(o, column));
+        struct slice s = text_of(o, column);
         rc = sqlite3_bind_text(o->convert, 1, (const char *)s.p, (int)s.len, SQLITE_TRANSIENT);
     } else if (!rc) {
         rc = sqlite3_bind_double(o->convert, 1, column_f64(word_of(o, column)));
@@ -410,9 +434,8 @@ const char *plan_output_text(struct plan_output *o, int column, size_t *len)
         return (const char *)s.p;
     }
     if (kind_of(o, column) == COL_STR) {
-        const struct strpool *strings = &o->e->storage->strings;
-        struct slice s = strpool_view(strings, (strid)word);
-        if ((strid)word <= strings->n_base) /* those of a snapshot stand behind each other */
+        struct slice s = text_of(o, column);
+        if ((strid)word <= o->e->storage->strings.n_base) /* those of a snapshot stand behind each other */
             return copied(o, column, s.p, s.len, len);
         *len = s.len;
         return (const char *)s.p;

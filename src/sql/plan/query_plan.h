@@ -60,6 +60,9 @@ enum expr_op {
     X_COALESCE,
     X_TO_REAL,
     X_TO_INT,
+    X_VARIED,     /* of one type: varied.h */
+    X_COMPARABLE, /* a varied value as it is compared */
+    X_SUMMAND,    /* a varied value as a mixed number */
     X_ABS,
     X_LEAST, /* of two; negated: the greatest */
     X_CALL,  /* SQLite computes text; results are kept by argument */
@@ -94,6 +97,7 @@ struct plan_expr {
     bool negated, list_has_null;
     bool rounds; /* X_CALL: round() of reals to few digits */
     bool mixed;  /* an integer in some rows: mixed.h */
+    bool varied; /* numbers in some rows and texts in others; then `mixed`, too: varied.h */
     char letter; /* the affinity that SQLite would see: 'i', 'd', 't', or 'c' for none */
     uint8_t source;
     int16_t column;
@@ -297,6 +301,7 @@ struct query_plan {
     bool grouped; /* aggregates or GROUP BY */
     struct plan_expr *keys[PLAN_MAX_KEYS];
     bool keys_desc[PLAN_MAX_KEYS];
+    int16_t key_orders[PLAN_MAX_KEYS]; /* columns of `groups` by which these are ordered */
     uint32_t n_keys;
     uint8_t group_order; /* enum group_order */
     struct plan_aggregate aggregates[PLAN_MAX_AGGREGATES];

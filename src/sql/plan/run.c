@@ -1,6 +1,7 @@
 /* Runs a plan: sources, joins, groups, windows, then the list behind SELECT, its order and limit. */
 #include "base/hash.h"
 #include "sql/plan/run_private.h"
+#include "sql/plan/varied.h"
 
 #include <string.h>
 
@@ -82,8 +83,19 @@ struct emitter {
     uint32_t *seen, seen_mask; /* DISTINCT: row + 1 by hash */
 };
 
+/* The word of what is equal to it, of varied values. */
+static int64_t comparable(const struct emitter *e, uint32_t k, int64_t word)
+{
+    int64_t out = word;
+    int rc = 0;
+    if (e->r->plan->items[k].expr->varied && !varied_comparable(&e->r->e->storage->strings, word, &out, &rc))
+        e->r->rc = e->r->rc ? e->r->rc : rc;
+    return out;
+}
+
 static uint64_t hash_word(const struct emitter *e, uint32_t k, uint64_t h, int64_t word)
 {
+    word = comparable(e, k, word);
     bool zero = e->t->columns[k].type == COL_F64 && word == column_f64_word(-0.0);
     return hash_combine(h, zero ? 0 : (uint64_t)word);
 }
@@ -102,7 +114,7 @@ static bool is_row(const struct emitter *e, uint32_t row, const int64_t *const *
     for (uint32_t k = 0; k < e->r->plan->n_items; k++) {
         int64_t x = table_get(e->t, k, row), y = columns[k][i];
         bool zeros = e->t->columns[k].type == COL_F64 && column_f64(x) == 0 && column_f64(y) == 0;
-        if (x != y && !zeros)
+        if (x != y && !zeros && comparable(e, k, x) != comparable(e, k, y))
             return false;
     }
     return true;
@@ -341,7 +353,7 @@ static void run_groups(struct run *r, struct sink *to)
     for (uint32_t i = 0; rows && i < n; i++)
         rows[i] = i;
     for (uint32_t k = 0; k < p->n_keys; k++)
-        terms[k] = (struct plan_order){(int16_t)k, p->keys_desc[k]};
+        terms[k] = (struct plan_order){p->key_orders[k], p->keys_desc[k]};
     if (rows && p->n_keys && p->group_order != GROUPS_AS_FOUND &&
         !order_rows(t, &r->e->storage->strings, terms, p->n_keys, p->group_order == GROUPS_BY_CODE, 0, rows, n,
                     engine_stop(r->e)))

@@ -32,11 +32,11 @@ static uint32_t determined(const struct query_plan *p)
     return told_by(p, p->keys, p->n_keys);
 }
 
-/* Zeros of both signs are one group, which shows that of its first row. */
+/* Zeros of both signs are one group, which shows that of its first row; so are 1 and 1.0 of varied values. */
 static bool has_real_key(const struct query_plan *p)
 {
     for (uint32_t i = 0; i < p->n_keys; i++)
-        if (p->keys[i]->type == PLAN_REAL)
+        if (p->keys[i]->type == PLAN_REAL || p->keys[i]->varied)
             return true;
     return false;
 }
@@ -56,7 +56,8 @@ static bool aggregates_show_order(const struct query_plan *p)
 {
     for (uint32_t i = 0; i < p->n_aggregates; i++) {
         const struct plan_aggregate *a = &p->aggregates[i];
-        if (a->kind == AGG_CONCAT || (a->arg && a->arg->type == PLAN_REAL && a->kind >= AGG_SUM && a->kind <= AGG_MAX))
+        bool zeros = a->arg && (a->arg->type == PLAN_REAL || a->arg->varied); /* 1 and 1.0, too */
+        if (a->kind == AGG_CONCAT || (zeros && a->kind >= AGG_SUM && a->kind <= AGG_MAX))
             return true;
     }
     return false;
@@ -107,7 +108,7 @@ static bool orders_all(const struct query_plan *p)
         bool ordered = p->items[i].expr->op == X_CONST;
         for (uint32_t k = 0; k < p->n_orders; k++)
             ordered |= plan_expr_equal(p->items[i].expr, p->orders[k]);
-        if (!ordered || p->items[i].expr->type == PLAN_REAL)
+        if (!ordered || p->items[i].expr->type == PLAN_REAL || p->items[i].expr->varied)
             return false;
     }
     return true;

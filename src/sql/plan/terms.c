@@ -1,5 +1,5 @@
 /* Terms of GROUP BY and ORDER BY: places in the list behind SELECT, names of it, or expressions. */
-#include "sql/plan/mixed.h"
+#include "sql/plan/varied.h"
 
 /* The item that a number names, or an alias in ORDER BY; -1: none. */
 static int item_of(const struct reader *r, const struct sql_select *s, const struct sql_expr *x, bool aliases)
@@ -36,7 +36,10 @@ static struct plan_expr *read_compared(struct reader *r, enum collation c, const
     c = c == COLLATE_NONE ? own : c;
     if (own == COLLATE_UNKNOWN || c == COLLATE_UNKNOWN)
         return NULL;
-    return collate_value(r, c, order ? read_as_real(r, x) : read_expr(r, x));
+    struct plan_expr *out = order ? read_mixed(r, x) : read_varied(r, x);
+    if (out && out->varied)
+        return collate_value(r, c, order ? varied_compared(r->plan, out) : out);
+    return collate_value(r, c, mixed_to_real(r, out));
 }
 
 /* The item that a name of GROUP BY means, where no table has it; NULL: it is no such name. */

@@ -7,7 +7,7 @@
  * so that most use a table of few; __intrinsic_plan_wide has them all. When the plan gives up SQLite's own rows are
  * handed on. Anybody may call the function, with anything: what is no plan is refused. */
 #include "sql/extensions.h"
-#include "sql/plan/mixed.h"
+#include "sql/plan/varied.h"
 
 #include <string.h>
 
@@ -197,7 +197,9 @@ static int x_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
     }
     enum col_type type = (enum col_type)c->answer.table->columns[item].type;
     int64_t word = c->words[item][c->at % AHEAD];
-    if (c->plan->items[item].expr->mixed && mixed_is_whole(word))
+    if (c->plan->items[item].expr->varied)
+        varied_result(c->e, ctx, word);
+    else if (c->plan->items[item].expr->mixed && mixed_is_whole(word))
         sqlite3_result_int(ctx, mixed_integer(word));
     else
         planner_result(c->e, ctx, type, word);
