@@ -84,6 +84,7 @@ struct engine {
     struct table args_outline; /* args_outline() */
     uint64_t args_decoded; /* sets that plans had decoded for themselves: when it is as many as there are, all are */
     struct extract_cache *extract; /* functions/storage.c */
+    struct flow_graph *flows;      /* flow_graph.c */
     struct query_log *queries;     /* tables/query_log.c; NULL before the first */
     struct schema *schema;         /* planner/schema.c */
     struct outer_views *outer;     /* planner/outer.c */
@@ -116,6 +117,7 @@ void engine_remove_batches(struct engine *e, uint64_t serial);
 const struct engine_batches *engine_find_batches(const struct engine *e, const char *name, uint64_t serial);
 
 void extract_cache_free(struct engine *e);
+void flow_graph_free(struct engine *e);
 
 /* What extract_arg() finds: the word is as in a column of that type. The key must be in the string pool. */
 enum arg_found { FOUND_UNKNOWN, FOUND_NOTHING, FOUND_INTEGER, FOUND_TEXT, FOUND_REAL, FOUND_NO_MEMORY };

@@ -86,6 +86,9 @@ static void fill(struct storage *st, uint32_t n_slices)
                                                .end_ts = COL_NULL,
                                                .upid = small_or_null(10),
                                                .is_main_thread = pick(2)});
+    for (uint32_t i = 0; i < n_slices / 8; i++)
+        flow_insert(
+            st, &(struct flow_row){.slice_out = i * 37 % n_slices, .slice_in = i * 61 % n_slices, .trace_id = i % 9});
 }
 
 const struct mirrored mirrored[MIRRORED] = {

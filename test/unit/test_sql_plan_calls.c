@@ -135,6 +135,56 @@ START_TEST(lookups_of_few_rows)
 }
 END_TEST
 
+/* Those who ask come in any order; where they come in that of the list, each search begins where the last has ended. */
+START_TEST(searches_near_the_last)
+{
+    static const char *const statements[] = {
+        "SELECT count(*), sum(s.dur) FROM v_slice s WHERE NOT EXISTS (SELECT 1 FROM v_slice n WHERE n.track_id = "
+        "s.track_id AND n.ts > s.ts AND n.depth = s.depth)",
+        "SELECT id, (SELECT min(n.ts) FROM v_slice n WHERE n.track_id = s.track_id AND n.ts > s.ts) - s.ts FROM "
+        "v_slice s",
+        "SELECT id, (SELECT max(n.ts) FROM v_slice n WHERE n.track_id = s.depth AND n.ts < 5000 - s.ts) FROM v_slice s",
+        "SELECT id, (SELECT count(*) FROM v_slice n WHERE n.track_id = s.track_id AND n.ts >= s.dur AND n.ts <= s.ts - "
+        "s.dur) FROM v_slice s",
+        "SELECT count(*), sum(a.id), sum(b.id) FROM v_slice a JOIN v_slice b ON b.track_id = a.track_id AND b.ts < "
+        "a.ts + "
+        "a.dur AND b.ts + b.dur > a.ts",
+        "SELECT count(*), sum(a.id), sum(b.id) FROM (SELECT id, ts, track_id FROM v_slice ORDER BY dur, id LIMIT 900) "
+        "a "
+        "JOIN v_slice b ON b.track_id = a.track_id AND b.ts >= a.ts - 9 AND b.ts < a.ts + 40",
+    };
+    all_planned(statements, sizeof statements / sizeof *statements);
+}
+END_TEST
+
+/* A small table is worth a plan where a function that SQL has made looks through a large one. */
+START_TEST(functions_over_large_tables)
+{
+    struct mirror m;
+    struct error err = {0};
+    mirror_open(&m, 20261129, PLAN_ROWS);
+    ck_assert_msg(engine_run(m.e, "test", plan_objects, &err) == 0, "%s", err.text);
+    ck_assert(mirror_compare_planner(&m, "SELECT id, most(tid) AS d FROM v_thread ORDER BY d DESC, id LIMIT 9"));
+    ck_assert(mirror_compare_planner(&m, "SELECT id FROM v_thread WHERE coalesce(most(id), 0) > 50"));
+    ck_assert(!mirror_compare_planner(&m, "SELECT id, twice(tid) FROM v_thread"));
+    mirror_close(&m);
+}
+END_TEST
+
+START_TEST(lists_of_numbers)
+{
+    static const char *const statements[] = {
+        "SELECT name, group_concat(dur), group_concat(ts - 700, '') FROM v_slice GROUP BY name",
+        "SELECT track_id, group_concat(dur / 4.0, ' ') FROM v_slice GROUP BY track_id",
+        "SELECT depth, group_concat(printf('%s/%s', name, category)) FROM v_slice GROUP BY depth",
+        "SELECT printf('%s/%s', s.name, t.name) AS p, count(*) FROM v_slice s JOIN v_thread t ON t.id = s.track_id "
+        "GROUP "
+        "BY p",
+    };
+    all_planned(statements, sizeof statements / sizeof *statements);
+}
+END_TEST
+
 Suite *sql_plan_calls_suite(void);
 Suite *sql_plan_calls_suite(void)
 {
@@ -146,6 +196,9 @@ Suite *sql_plan_calls_suite(void)
     tcase_add_test(t, natural_joins);
     tcase_add_test(t, joins_of_a_table_with_itself);
     tcase_add_test(t, lookups_of_few_rows);
+    tcase_add_test(t, searches_near_the_last);
+    tcase_add_test(t, functions_over_large_tables);
+    tcase_add_test(t, lists_of_numbers);
     suite_add_tcase(s, t);
     return s;
 }

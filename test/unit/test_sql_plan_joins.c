@@ -155,6 +155,30 @@ START_TEST(kin_of_slices)
 }
 END_TEST
 
+/* What flows meet at a slice is found once, for plans and for SQLite. */
+START_TEST(flows_of_slices)
+{
+    static const char *const statements[] = {
+        "SELECT s.name, count(*), sum(f.trace_id), min(f.arg_set_id) FROM v_slice s JOIN directly_connected_flow(s.id) "
+        "f GROUP BY 1",
+        "SELECT count(*), min(o.ts), sum(f.slice_out) FROM v_slice s JOIN preceding_flow(s.id) f JOIN v_slice o ON "
+        "o.id = f.slice_out WHERE s.depth < 9",
+        "SELECT f.slice_in, count(*), max(s.dur) FROM v_slice s JOIN following_flow(s.id) AS f WHERE s.depth < 9 AND "
+        "f.slice_in > 3 GROUP BY f.slice_in",
+    };
+    static const char *const others[] = {
+        "SELECT s.id, f.id, f.slice_in FROM v_slice s JOIN following_flow(s.id) f WHERE s.id < 90",
+        "SELECT s.id, f.* FROM v_slice s JOIN directly_connected_flow(s.id) f WHERE s.depth < 20",
+        "SELECT count(*) FROM v_slice s JOIN directly_connected_flow(s.id + 5) f",
+        "SELECT count(*), sum(f.id) FROM v_slice s JOIN preceding_flow(s.parent_id) f WHERE s.depth < 9",
+        "SELECT * FROM directly_connected_flow(37)",
+        "SELECT count(*) FROM v_slice s LEFT JOIN directly_connected_flow(s.id) f",
+    };
+    all_planned(statements, sizeof statements / sizeof *statements);
+    compare(others, sizeof others / sizeof *others);
+}
+END_TEST
+
 /* SQLite leaves out the order of a query that is joined, or ordered once more. */
 START_TEST(orders_that_are_left_out)
 {
@@ -251,6 +275,7 @@ Suite *sql_plan_joins_suite(void)
     tcase_add_test(tc, texts_of_values_and_times);
     tcase_add_test(tc, first_rows_of_arms);
     tcase_add_test(tc, kin_of_slices);
+    tcase_add_test(tc, flows_of_slices);
     tcase_add_test(tc, orders_that_are_left_out);
     suite_add_tcase(suite, tc);
     return suite;

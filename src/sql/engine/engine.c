@@ -162,6 +162,7 @@ void engine_close(struct engine *e)
     if (e->args_outline.def)
         table_free(&e->args_outline);
     extract_cache_free(e);
+    flow_graph_free(e);
     query_log_free(e);
     vec_free(&e->known);
     vec_free(&e->lazy);
@@ -178,6 +179,7 @@ int engine_loaded(struct engine *e, struct error *err)
     e->all_args_ready = false;
     e->args_decoded = 0;
     extract_cache_free(e);
+    flow_graph_free(e);
     if (e->loaded)
         return 0;
     int rc = prelude_run(e, "prelude.after_eof.", err);

@@ -238,25 +238,28 @@ static bool add_text(struct run *r, struct growing_text *t, const void *p, size_
 
 static void concatenate(struct accumulator *a, struct run *r, const struct input *in)
 {
-    char number[64];
+    const struct strpool *strings = &r->e->storage->strings;
+    enum plan_type type = (enum plan_type)a->of->arg->type;
+    struct format_text number = {0};
     for (uint32_t i = 0; i < in->n && !r->rc; i++) {
         struct growing_text *t = &a->texts[in->ids[i]];
         if (!is_in(in, i))
             continue;
         if (t->any && !add_text(r, t, a->of->separator.p, a->of->separator.len))
-            return;
+            break;
         t->any = true;
-        if (a->of->arg->type == PLAN_TEXT) {
-            struct slice s = strpool_view(&r->e->storage->strings, (strid)in->words[i]);
+        if (type == PLAN_TEXT) {
+            struct slice s = strpool_view(strings, (strid)in->words[i]);
             add_text(r, t, s.p, s.len);
             continue;
         }
-        if (a->of->arg->type == PLAN_REAL)
-            sqlite3_snprintf(sizeof number, number, "%!.15g", column_f64(in->words[i]));
+        number.n = 0;
+        if (format_put(&number, strings, type, in->words[i]))
+            add_text(r, t, number.p, number.n);
         else
-            sqlite3_snprintf(sizeof number, number, "%lld", (long long)in->words[i]);
-        add_text(r, t, number, strlen(number));
+            fail(r, SQLITE_NOMEM);
     }
+    mem_free(number.p);
 }
 
 /* Of texts that are put together for it. */

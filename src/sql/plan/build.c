@@ -190,20 +190,20 @@ bool plan_read_limit(struct reader *r, const struct sql_query *q)
 
 /* ---- a core ---- */
 
-/* Queries within expressions, whose tables may be larger. */
-static bool has_query(const struct sql_expr *x)
+/* Queries within expressions, and functions made by SQL, whose tables may be larger. */
+static bool has_query(const struct reader *r, const struct sql_expr *x)
 {
     for (; x; x = x->next)
-        if (x->query || has_query(x->args))
+        if (x->query || has_query(r, x->args) || (x->kind == EXPR_FUNCTION && is_sql_function(r, x)))
             return true;
     return false;
 }
 
-static bool has_queries(const struct sql_select *s)
+static bool has_queries(const struct reader *r, const struct sql_select *s)
 {
-    bool found = has_query(s->where) || has_query(s->having);
+    bool found = has_query(r, s->where) || has_query(r, s->having);
     for (const struct sql_item *i = s->items; i && !found; i = i->next)
-        found = !i->star && has_query(i->expr);
+        found = !i->star && has_query(r, i->expr);
     return found;
 }
 
@@ -250,7 +250,7 @@ static bool read_core(struct reader *r, const struct sql_select *s)
     r->once = false;
     r->core = s;
     r->aliases_allowed = false;
-    bool queries = has_queries(s);
+    bool queries = has_queries(r, s);
     if (!s->from && !read_values(r, s->rows))
         return false;
     if ((s->from && !read_from(r, s->from)) || (!queries && plan_is_small(r)))

@@ -71,13 +71,21 @@ static bool prepare(struct run *r, const struct plan_expr *x, struct call_memo *
     return true;
 }
 
+static inline bool is_same(const int64_t *a, const int64_t *b)
+{
+    int64_t differs = 0;
+    for (int k = 0; k < PLAN_MAX_VARYING; k++)
+        differs |= a[k] ^ b[k];
+    return !differs;
+}
+
 static struct known *find(struct call_memo *m, const int64_t *args)
 {
     uint64_t hash = 1;
     for (int k = 0; k < PLAN_MAX_VARYING; k++)
         hash = hash_combine(hash, (uint64_t)args[k]);
     uint32_t at = (uint32_t)(hash >> 32) & (m->cap - 1);
-    while (m->slots[at].used && memcmp(m->slots[at].args, args, sizeof m->slots[at].args) != 0)
+    while (m->slots[at].used && !is_same(m->slots[at].args, args))
         at = (at + 1) & (m->cap - 1);
     return &m->slots[at];
 }
@@ -229,7 +237,10 @@ static void call_each(struct run *r, const struct plan_expr *x, struct call_memo
 /* Has what was kept been of use? */
 static bool is_worth_keeping(const struct plan_expr *x, const struct call_memo *m)
 {
-    return !format_counts(x) && (!x->format || m->asked < ENOUGH_ROWS || m->n < m->asked / 2);
+    bool texts = true; /* which repeat, sooner or later */
+    for (uint32_t k = 0; k < x->n_args; k++)
+        texts &= x->args[k]->op == X_CONST || x->args[k]->type == PLAN_TEXT;
+    return !format_counts(x) && (!x->format || texts || m->asked < ENOUGH_ROWS || m->n < m->asked / 2);
 }
 
 /* Room for the results of the texts of a batch; false: there are too many of them, or r->rc. */

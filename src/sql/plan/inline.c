@@ -108,6 +108,12 @@ struct plan_expr *read_argument(struct reader *r, const struct sql_expr *x)
     return NULL;
 }
 
+bool is_sql_function(const struct reader *r, const struct sql_expr *x)
+{
+    struct engine_sql_function f;
+    return find(r, x->name, x->n_args, false, &f);
+}
+
 struct plan_expr *read_sql_function(struct reader *r, const struct sql_expr *x)
 {
     struct engine_sql_function f;

@@ -66,6 +66,7 @@ struct range_index {
     uint32_t n, longest;
     uint32_t *starts, *ends;          /* by the first place of a key in the key index */
     int64_t *bounds[PLAN_MAX_RANGES]; /* by place: what ascends; NULL: the first of them */
+    uint32_t *near[PLAN_MAX_RANGES];  /* by the first place of a key: where the last search ended */
     bool turned;                      /* rows of a key do not ascend */
     uint32_t *sorted;                 /* then: room for some of them */
 };
@@ -75,8 +76,8 @@ void range_index_free(struct range_index *x);
 bool range_index_finish(struct run *r, const struct plan_step *s, struct key_index *h, struct range_index *x);
 /* The places that may pass for row i of a batch, whose words for the ranges are `others`; `first`: the first place of
  * its key, + 1. */
-void range_index_find(const struct plan_step *s, const struct range_index *x, uint32_t first,
-                      const int64_t *const *others, uint32_t i, uint32_t *lo, uint32_t *hi);
+void range_index_find(const struct plan_step *s, struct range_index *x, uint32_t first, const int64_t *const *others,
+                      uint32_t i, uint32_t *lo, uint32_t *hi);
 /* The same by the column alone by which the table is sorted, without an index: row numbers. All other conditions are
  * still to be tested, but those on this column. */
 void range_index_find_rows(const struct run *r, const struct plan_step *s, const int64_t *const *others, uint32_t i,

@@ -26,6 +26,7 @@ struct lookup_ranges {
     bool cuts[PLAN_MAX_RANGES];       /* by that order: by search */
     int64_t *own[PLAN_MAX_RANGES];    /* by place: what they compare */
     int64_t *bounds[PLAN_MAX_RANGES]; /* what ascends, where that is not the same; NULL: own */
+    uint32_t *near[PLAN_MAX_RANGES];  /* by group: where the last search ended */
     bool exact;                       /* what the searches leave passes */
     bool differs;                     /* EXISTS of another value: it is the least or the greatest */
     int64_t *values, *scores;         /* the least score is the best */
@@ -45,6 +46,7 @@ void lookup_ranges_free(struct lookup_ranges *l)
     for (uint32_t k = 0; k < PLAN_MAX_RANGES; k++) {
         mem_free(l->own[k]);
         mem_free(l->bounds[k]);
+        mem_free(l->near[k]);
     }
     mem_free(l->starts);
     mem_free(l->rows);
@@ -214,6 +216,11 @@ static bool make_bounds(struct run *r, struct lookup_ranges *l, const struct tab
         return false;
     if ((l->cuts[0] || l->differs) && !sort_groups(r, l))
         return false;
+    for (uint32_t k = 0; k < of->n_ranges && l->cuts[k]; k++) {
+        if (!(l->near[k] = lookup_alloc(r, l->keys.n, sizeof *l->near[k])))
+            return false;
+        memset(l->near[k], 0, l->keys.n * sizeof *l->near[k]);
+    }
     for (uint32_t k = 1; k < of->n_ranges && !r->rc; k++) {
         if (!(l->own[k] = words_of(r, l, t, item_of_range(of, l->by[k]))))
             return false;
@@ -488,7 +495,8 @@ static struct found look(struct run *r, struct lookup_ranges *l, const int64_t *
     if (l->differs)
         return (struct found){.n = lo < hi && (l->own[0][lo] != others[0] || l->own[0][hi - 1] != others[0])};
     for (uint32_t k = 0; k < l->of->n_ranges && lo < hi && l->cuts[k]; k++)
-        range_cut(l->bounds[k] ? l->bounds[k] : l->own[k], &lo, &hi, others[k], l->of->ops[l->by[k]]);
+        range_cut(l->bounds[k] ? l->bounds[k] : l->own[k], &lo, &hi, others[k], l->of->ops[l->by[k]],
+                  &l->near[k][group - 1]);
     return l->exact ? look_between(l, lo, hi) : look_through(r, l, lo, hi, others);
 }
 

@@ -142,6 +142,7 @@ struct plan_expr *read_lookup(struct reader *r, const struct sql_expr *x);
 struct plan_expr *read_lookup_of_one(struct reader *r, const struct sql_expr *x);
 /* Functions made by SQL: inline.c. A call; `$name` in a body, or a constant; a table. */
 struct plan_expr *read_sql_function(struct reader *r, const struct sql_expr *x);
+bool is_sql_function(const struct reader *r, const struct sql_expr *x);
 struct plan_expr *read_argument(struct reader *r, const struct sql_expr *x);
 /* What the $names around mean, for texts that SQLite is to run; NULL: one is no constant, or no memory. */
 const struct plan_arguments *read_arguments(const struct reader *r, struct arena *arena);

@@ -126,8 +126,8 @@ struct plan_round {
     const struct table *rows; /* while it runs */
 };
 
-/* Slices above or below another one: ancestor_slice(), descendant_slice(). */
-enum plan_kin { KIN_NONE, KIN_ABOVE, KIN_BELOW };
+/* Slices above or below another one: ancestor_slice(), descendant_slice(). Flows that can be reached from it. */
+enum plan_kin { KIN_NONE, KIN_ABOVE, KIN_BELOW, KIN_FLOW };
 
 /* A source of rows: a table, or a plan whose answer is one. */
 struct plan_source {
@@ -139,6 +139,8 @@ struct plan_source {
     const struct plan_round *round;
     uint8_t kin; /* enum plan_kin; its rows are those of the slice that `kin_of` numbers: */
     struct plan_expr *kin_of;
+    uint8_t directions; /* of flows: FLOW_OUTGOING … */
+    bool relatives;
     uint32_t n_columns; /* of that one */
     struct sql_name
         printed[PLAN_MAX_NAMES]; /* as EXPLAIN QUERY PLAN may call it: by its name, or that of a view around it */

@@ -16,8 +16,10 @@ void range_index_free(struct range_index *x)
     mem_free(x->starts);
     mem_free(x->ends);
     mem_free(x->sorted);
-    for (uint32_t k = 0; k < PLAN_MAX_RANGES; k++)
+    for (uint32_t k = 0; k < PLAN_MAX_RANGES; k++) {
         mem_free(x->bounds[k]);
+        mem_free(x->near[k]);
+    }
     *x = (struct range_index){0};
 }
 
@@ -80,6 +82,11 @@ bool range_index_finish(struct run *r, const struct plan_step *s, struct key_ind
     mem_free(pairs);
     if (ok && x->turned)
         ok = run_alloc_rows(r, &x->sorted, x->longest);
+    for (uint32_t k = 0; ok && k < s->n_ranges; k++) {
+        ok = run_alloc_rows(r, &x->near[k], h->n);
+        if (ok)
+            memset(x->near[k], 0, h->n * sizeof *x->near[k]);
+    }
     for (uint32_t k = 1; ok && k < s->n_ranges; k++) {
         if (plan_expr_equal(s->ranges[k].own, s->ranges[0].own))
             continue;
@@ -95,8 +102,8 @@ bool range_index_finish(struct run *r, const struct plan_step *s, struct key_ind
 
 /* ---- looking ---- */
 
-void range_index_find(const struct plan_step *s, const struct range_index *x, uint32_t first,
-                      const int64_t *const *others, uint32_t i, uint32_t *lo, uint32_t *hi)
+void range_index_find(const struct plan_step *s, struct range_index *x, uint32_t first, const int64_t *const *others,
+                      uint32_t i, uint32_t *lo, uint32_t *hi)
 {
     *lo = *hi = 0;
     if (!first)
@@ -107,7 +114,7 @@ void range_index_find(const struct plan_step *s, const struct range_index *x, ui
         int64_t word = others[k][i];
         if (word == COL_NULL)
             return;
-        range_cut(words, &from, &to, word, s->ranges[k].op);
+        range_cut(words, &from, &to, word, s->ranges[k].op, &x->near[k][first - 1]);
     }
     *lo = from;
     *hi = to;

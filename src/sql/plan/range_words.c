@@ -71,10 +71,26 @@ void range_make_ascend(int64_t *words, uint32_t from, uint32_t to, uint8_t op)
         words[i - 1] = words[i] < words[i - 1] ? words[i] : words[i - 1];
 }
 
-void range_cut(const int64_t *words, uint32_t *lo, uint32_t *hi, int64_t word, uint8_t op)
+static inline bool is_before(int64_t own, int64_t word, bool beyond)
+{
+    return beyond ? own <= word : own < word;
+}
+
+void range_cut(const int64_t *words, uint32_t *lo, uint32_t *hi, int64_t word, uint8_t op, uint32_t *near)
 {
     bool beyond = range_is_beyond(op);
-    uint32_t from = *lo, to = *hi;
-    BISECT_RANGE(from, to, i, beyond ? words[i] <= word : words[i] < word);
+    uint32_t from = *lo, to = *hi, at = *near < from ? from : *near < to ? *near : to;
+    for (uint32_t step = 1; at < to && is_before(words[at], word, beyond); step *= 2) { /* it lies behind */
+        from = at + 1;
+        at = to - at > step ? at + step : to;
+    }
+    to = at;
+    for (uint32_t step = 1; at > from && !is_before(words[at - 1], word, beyond); step *= 2) { /* or before */
+        to = at - 1;
+        at = at - from > step ? at - step : from;
+    }
+    from = at > from ? at : from;
+    BISECT_RANGE(from, to, i, is_before(words[i], word, beyond));
+    *near = from;
     *(range_is_lower(op) ? lo : hi) = from;
 }

@@ -30,7 +30,8 @@ bool range_sort(struct run *r, int64_t *words, uint32_t *rows, uint32_t n, struc
 /* The greatest so far of the places [from, to) where `op` is lower, else the least from there on: those ascend. */
 void range_make_ascend(int64_t *words, uint32_t from, uint32_t to, uint8_t op);
 
-/* Narrows [*lo, *hi), whose words ascend, to those that pass `own op word`. */
-void range_cut(const int64_t *words, uint32_t *lo, uint32_t *hi, int64_t word, uint8_t op);
+/* Narrows [*lo, *hi), whose words ascend, to those that pass `own op word`. The search begins at *near, any number, and
+ * leaves there where it has ended: those who ask in order find the next place beside the last. */
+void range_cut(const int64_t *words, uint32_t *lo, uint32_t *hi, int64_t word, uint8_t op, uint32_t *near);
 
 #endif
