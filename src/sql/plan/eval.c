@@ -389,42 +389,6 @@ static void eval_null_row(struct run *r, const struct plan_expr *x, const struct
         out[i] = rows[i] == (uint32_t)NO_ROW ? plan_null((enum plan_type)x->type) : a[i];
 }
 
-/* A value as a varied one. New texts of the string pool count as memory of the run. */
-static int64_t varied_word(struct run *r, enum plan_type type, int64_t word)
-{
-    struct strpool *strings = &r->e->storage->strings;
-    uint32_t before = strings->n;
-    int64_t out = 0;
-    int rc;
-    if (!varied_from(strings, type, word, &out, &rc))
-        r->rc = r->rc ? r->rc : rc;
-    else if (strings->n != before)
-        run_alloc(r, strpool_view(strings, (strid)out).len + 64);
-    return r->rc ? 0 : out;
-}
-
-static void eval_varied(struct run *r, const struct plan_expr *x, const struct batch *batch, int64_t *out)
-{
-    const int64_t *a = eval(r, x->args[0], batch);
-    for (uint32_t i = 0; i < batch->n && !r->rc; i++)
-        out[i] = varied_word(r, (enum plan_type)x->args[0]->type, a[i]);
-}
-
-static void eval_comparable(struct run *r, const struct plan_expr *x, const struct batch *batch, int64_t *out)
-{
-    const int64_t *a = eval(r, x->args[0], batch);
-    for (uint32_t i = 0; i < batch->n && !r->rc; i++)
-        varied_comparable(&r->e->storage->strings, a[i], &out[i], &r->rc);
-}
-
-static void eval_summand(struct run *r, const struct plan_expr *x, const struct batch *batch, int64_t *out)
-{
-    const int64_t *a = eval(r, x->args[0], batch);
-    for (uint32_t i = 0; i < batch->n; i++)
-        if (!varied_summand(&r->e->storage->strings, a[i], &out[i]))
-            give_up(r);
-}
-
 static void eval_arg(struct run *r, const struct plan_expr *x, const struct batch *batch, int64_t *out)
 {
     static const enum plan_type types[] = {
@@ -496,13 +460,9 @@ static void compute(struct run *r, const struct plan_expr *x, const struct batch
         eval_call(r, x, b, out);
         break;
     case X_VARIED:
-        eval_varied(r, x, b, out);
-        break;
     case X_COMPARABLE:
-        eval_comparable(r, x, b, out);
-        break;
     case X_SUMMAND:
-        eval_summand(r, x, b, out);
+        eval_varied(r, x, b, out);
         break;
     case X_ARG:
         eval_arg(r, x, b, out);

@@ -13,7 +13,13 @@
 
 #include <string.h>
 
-enum { NUMBER = 1, TEXT = 2, NUMBER_BYTES = 18, SHORT = 256 };
+enum {
+    NUMBER = 1,
+    TEXT = 2,
+    NUMBER_BYTES = 18,
+    SHORT = 256,
+    A_TEXT = 64 /* bytes that one more text of the pool takes */
+};
 
 /* ---- words ---- */
 
@@ -199,6 +205,38 @@ bool varied_summand(const struct strpool *strings, int64_t word, int64_t *out)
     if (v.type == PLAN_INT)
         return mixed_from_integer(v.word, out);
     return v.type != PLAN_TEXT || !may_be_number(v.text);
+}
+
+/* ---- rows ---- */
+
+int64_t varied_word(struct run *r, enum plan_type type, int64_t word)
+{
+    struct strpool *strings = &r->e->storage->strings;
+    uint32_t before = strings->n;
+    int64_t out = 0;
+    int rc;
+    if (!varied_from(strings, type, word, &out, &rc))
+        r->rc = r->rc ? r->rc : rc;
+    else if (strings->n != before)
+        run_alloc(r, strpool_view(strings, (strid)out).len + A_TEXT);
+    return r->rc ? 0 : out;
+}
+
+void eval_varied(struct run *r, const struct plan_expr *x, const struct batch *batch, int64_t *out)
+{
+    struct strpool *strings = &r->e->storage->strings;
+    const int64_t *a = eval(r, x->args[0], batch);
+    bool ok = true;
+    for (uint32_t i = 0; i < batch->n && !r->rc; i++) {
+        if (x->op == X_VARIED)
+            out[i] = varied_word(r, (enum plan_type)x->args[0]->type, a[i]);
+        else if (x->op == X_COMPARABLE)
+            varied_comparable(strings, a[i], &out[i], &r->rc);
+        else
+            ok &= varied_summand(strings, a[i], &out[i]);
+    }
+    if (!ok && !r->rc)
+        r->rc = RUN_GAVE_UP;
 }
 
 /* ---- expressions ---- */

@@ -25,6 +25,11 @@ bool varied_from_column(struct strpool *strings, sqlite3_stmt *stmt, int64_t *ou
 /* The number as a mixed one, as sum() and avg() take it: texts that are no numbers are 0.0. */
 bool varied_summand(const struct strpool *strings, int64_t word, int64_t *out);
 
+/* A value as a varied one while the plan runs: new texts of the string pool count as its memory. 0: NULL, or r->rc. */
+int64_t varied_word(struct run *r, enum plan_type type, int64_t word);
+/* X_VARIED, X_COMPARABLE and X_SUMMAND. */
+void eval_varied(struct run *r, const struct plan_expr *x, const struct batch *b, int64_t *out);
+
 /* Is it written as a value? What else is constant may have an affinity, which changes what it is compared with. */
 bool varied_is_literal(const struct sql_expr *x);
 /* The value as a varied one; NULL: not understood. */
