@@ -126,6 +126,15 @@ static void eval_reals(uint8_t op, const int64_t *a, const int64_t *b, uint32_t 
     }
 }
 
+static void eval_arithmetic(struct run *r, const struct plan_expr *x, const struct batch *b, int64_t *out)
+{
+    const int64_t *l = eval(r, x->args[0], b), *g = eval(r, x->args[1], b);
+    if (x->type == PLAN_REAL)
+        eval_reals(x->sql, l, g, b->n, out);
+    else
+        eval_integers(r, x->sql, l, g, b->n, out);
+}
+
 /* ---- comparing ---- */
 
 static int order_int_real(int64_t i, double d)
@@ -429,14 +438,9 @@ static void compute(struct run *r, const struct plan_expr *x, const struct batch
     case X_NULL_ROW:
         eval_null_row(r, x, b, out);
         break;
-    case X_ARITHMETIC: {
-        const int64_t *l = eval(r, x->args[0], b), *g = eval(r, x->args[1], b);
-        if (x->type == PLAN_REAL)
-            eval_reals(x->sql, l, g, b->n, out);
-        else
-            eval_integers(r, x->sql, l, g, b->n, out);
+    case X_ARITHMETIC:
+        eval_arithmetic(r, x, b, out);
         break;
-    }
     case X_COMPARE:
         eval_compare(r, x, b, out);
         break;
