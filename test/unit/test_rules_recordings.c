@@ -4,6 +4,7 @@
 
 #define CLOCKS    "1{8:1 10:1 13:1 6{1{1:6 2:1000} 1{1:3 2:1000} 1{1:4 2:1000}}}"
 #define PROCESSES "1{8:1 10:1 13:1 2{1{1:100 3'app' 5:10005} 2{1:101 2'wrk' 3:100}}}"
+#define THREAD    "1{8:1 10:1 13:1 60{1:2 4{1:5 2:6 5't'}}}"
 #define PROCESS   "1{8:1 10:1 13:1 60{1:2 3{1:5}}}"
 
 #define ARGS_OF(row, column)                                                                                           \
@@ -95,6 +96,44 @@ static const struct rule rules[] = {
      "a,a thread,is_kthread=false"},
     {"threads of a name space whose process is not known", "1{8:5 10:1 13:1 2{2{1:7 3:5 4:2}}}", LOGS,
      "5,-,namespaced_thread_missing_process,-"},
+    {"threads of a sandbox: what their sequence writes without naming a track, and what it says of others of them",
+     "1{8:1 10:1 13:1 60{1:1 4{1:5 2:6} 7{3:1}}} 1{8:1 10:1 60{1:2 3{1:5}}} 1{8:1 10:1 60{1:3 5:2 2'p'}} 1{8:2 10:1 "
+     "11{6{2:88 3:5 19:7} 23'a'}} 1{8:3 10:1 11{6{2:88 3:5 18:9} 23'b'}} 1{8:4 10:1 11{6{2:88 3:5} 23'c'}} 1{8:5 10:1 "
+     "11{6{2:88 3:5 19:-1} 23'd'}} 1{8:6 10:1 11{9:3 11:3 23'e'}}",
+     "SELECT s.name, tid - 21474836480, pid FROM slice AS s JOIN thread_track AS t ON t.id = s.track_id JOIN thread "
+     "USING "
+     "(utid) JOIN process USING (upid) UNION ALL SELECT s.name, tid - 21474836480, 0 FROM slice AS s JOIN thread AS t "
+     "ON "
+     "t.utid = extract_arg(s.arg_set_id, 'legacy_event.passthrough_utid')",
+     "a,7,5;b,21474836479,9;c,6,5;d,4294967295,5;e,6,0"},
+    {"threads of a sandbox whose numbers outside are known have those",
+     "1{8:1 10:2 13:1 2{1{1:5 2:1 3'r' 6:1} 2{1:5 3:5 4:1} 2{1:70 3:5 2't' 4:2}}} 1{8:2 10:1 13:1 79:5 60{1:1 4{1:1 "
+     "2:2} 7{3:1}}} 1{8:2 10:1 79:5 60{1:3 4{1:1 2:3} 7{3:1}}} 1{8:3 10:1 11{9:3 11:1 23'a'}} 1{8:4 10:1 11{9:3 11:3 "
+     "23'b'}}",
+     "SELECT s.name, tid - 21474836480 * (tid > 21474836480), pid FROM slice AS s JOIN thread_track AS t ON t.id = "
+     "s.track_id JOIN thread USING (utid) JOIN process USING (upid)",
+     "a,70,5;b,3,5"},
+    {"a thread's descriptor that comes when the sequence has lost its state is not that of the sequence",
+     "1{8:1 10:1 60{1:1 4{1:5 2:6}}} 1{8:2 10:1 13:1} 1{8:3 10:1 11{9:3 23'a'}}",
+     "SELECT s.name, t.type FROM slice AS s JOIN track AS t ON t.id = s.track_id", "a,global_merged_track_event"},
+    {"what an event is, its phase says before its type",
+     THREAD "1{8:2 10:1 11{9:3 11:2 6{2:66} 23'a'}} 1{8:5 10:1 11{9:3 11:2 6{2:69}}}",
+     "SELECT ts, dur, name FROM slice", "2,3,a"},
+    {"of an event's flows the newer field counts",
+     THREAD "1{8:6 10:1 11{9:3 11:2 23'x' 47:5 36:6}} 1{8:7 10:1 11{9:3 11:2 23'y' 47:5 48:6}} 1{8:8 10:1 11{9:3 11:2 "
+            "23'z' 36:6}} 1{8:9 10:1 11{9:3 11:2 23'w' 36:6 48:5}}",
+     "SELECT o.name, i.name FROM flow AS f JOIN slice AS o ON o.id = slice_out JOIN slice AS i ON i.id = slice_in",
+     "x,y;z,w;y,w"},
+    {"counters that come along with a counter; one is the thread's time by its name",
+     THREAD "1{8:1 10:1 60{1:3 2'thread_time' 8{}}} 1{8:1 10:1 60{1:4 2'c' 8{}}} 1{8:2 10:1 11{9:4 11:4 30:5 12:3 "
+            "31:3}} 1{8:3 10:1 11{9:3 11:2 23'i' 12:9 31:3}}",
+     "SELECT c.ts, t.name, c.value FROM counter AS c JOIN track AS t ON t.id = c.track_id UNION ALL SELECT ts, name, "
+     "thread_ts FROM slice",
+     "2,thread_time,3.0;2,c,5.0;3,thread_time,9.0;3,i,9"},
+    {"an end that ends nothing writes no line of a log",
+     THREAD "1{8:1 10:1 12{20{1:1 2'm'}}} 1{8:5 10:1 11{9:2 11:2 23'n' 21{2:1}}} 1{8:6 10:1 11{9:1 11:2 23'd'}} 1{8:7 "
+            "10:1 11{9:2 11:2 21{2:1}}}",
+     "SELECT ts, msg FROM android_logs", "7,m"},
 };
 
 START_TEST(a_rule_holds)

@@ -140,12 +140,10 @@ static void read_descriptor(struct packet *p, struct slice bytes, struct parsed 
         k->merge_key = 0;
 }
 
-/* Threads in a sandbox have numbers of their own: those of two processes are not to be mixed up. */
-static void apply_sandbox(struct slice chrome_thread, struct track_event_track *k)
+static bool is_sandboxed(struct slice chrome_thread)
 {
     struct pb_field f;
-    if (pb_find(chrome_thread, CHROME_THREAD_DESCRIPTOR_IS_SANDBOXED_TID, &f) && pb_bool(&f))
-        k->tid = (int64_t)((uint64_t)k->pid << 32 | (uint32_t)k->tid);
+    return pb_find(chrome_thread, CHROME_THREAD_DESCRIPTOR_IS_SANDBOXED_TID, &f) && pb_bool(&f);
 }
 
 /* pid and tid of a ThreadDescriptor or ProcessDescriptor, false when one that is needed is missing. */
@@ -242,8 +240,9 @@ enum tokenize_result track_event_tokenize_descriptor(struct packet *p)
             packet_log(p, STAT_track_descriptor_thread_missing_pid_tid, "track_uuid", d.uuid);
             return TOKENIZE_DONE;
         }
-        apply_sandbox(d.chrome_thread, &d.k);
-        track_event_set_thread_descriptor(p, d.thread);
+        d.k.sandboxed = is_sandboxed(d.chrome_thread);
+        if (p->gen->seq->valid)
+            track_event_set_thread_descriptor(p, d.thread, d.k.sandboxed);
     } else if (d.has_process && !read_ids(d.process, false, &d.k)) {
         packet_log(p, STAT_track_descriptor_process_missing_pid, "track_uuid", d.uuid);
         return TOKENIZE_DONE;
@@ -368,10 +367,10 @@ void track_event_parse_descriptor(struct packet *p)
     /* Threads and processes are told of wherever their track stands. */
     bool placed = (k->has_pid || d.has_thread || d.has_process) && track_event_track_resolve(t, k, 0);
     if (d.has_thread && read_ids(d.thread, true, &d.k)) {
-        apply_sandbox(d.chrome_thread, &d.k);
+        int64_t tid = is_sandboxed(d.chrome_thread) ? track_event_sandboxed_tid(d.k.pid, d.k.tid) : d.k.tid;
         uint32_t utid = placed && k->has_tid && k->pid == d.k.pid && k->tid == d.k.tid
                             ? k->utid
-                            : process_tracker_update_thread(p->m->processes, d.k.tid, d.k.pid);
+                            : process_tracker_update_thread(p->m->processes, tid, d.k.pid);
         tell_thread(p, utid, d.thread, d.chrome_thread);
         if (t->thread_ordering && d.k.has_rank)
             add_row_arg(p, true, utid, "thread_sort_index_hint", d.k.rank);
@@ -396,7 +395,7 @@ enum tokenize_result track_event_tokenize_thread_descriptor(struct packet *p)
         packet_log_sequence(p, STAT_thread_descriptor_skipped_incremental_state_invalid);
         return TOKENIZE_DONE;
     }
-    track_event_set_thread_descriptor(p, p->field);
+    track_event_set_thread_descriptor(p, p->field, false);
     return TOKENIZE_PUSH;
 }
 

@@ -264,10 +264,12 @@ static bool associate(struct event *e)
     int64_t pid = has_thread ? s->pid : 0, tid = has_thread ? s->tid : 0;
     if (LEGACY_HAS(e, TRACK_EVENT_LEGACY_EVENT_PID_OVERRIDE)) {
         pid = e->legacy.pid_override;
-        tid = (int64_t)((uint64_t)pid << 32 | UINT32_MAX); /* no thread of another process */
+        tid = track_event_sandboxed_tid(pid, -1); /* no thread of another process */
     }
     if (LEGACY_HAS(e, TRACK_EVENT_LEGACY_EVENT_TID_OVERRIDE))
-        tid = e->legacy.tid_override;
+        tid = has_thread && track_event_is_sandboxed_tid(s->tid)
+                  ? track_event_sandboxed_tid(pid, e->legacy.tid_override)
+                  : (uint32_t)e->legacy.tid_override;
     if (!pid || !tid)
         return false;
     on_thread(e, pid, tid);
@@ -406,6 +408,8 @@ void event_end(struct event *e)
     uint32_t slice = slice_end(m->im->slices, m->id, e->ts, track, e->category, e->name, NULL);
     if (slice == SLICE_NONE)
         return;
+    if (e->log_message.p) /* an end that ends nothing says nothing */
+        log_message(e);
     if (e->has_args) {
         /* Arrays go on where those of the begin ended, so both are read together. */
         struct args *args = &m->st->args;
@@ -496,12 +500,15 @@ static void counters_along(struct event *e)
         double value = x->counters[i].value;
         if (!track_event_track_resolve(e->t, k, 0))
             continue;
-        bool of_thread = e->utid != UTID_NONE && k->utid == e->utid;
-        if (of_thread && k->counter == COUNTER_THREAD_TIME && value > -9e18 && value < 9e18)
+        uint32_t row = track_event_track_own_row(e->t, k);
+        counter_push(im, e->ts, row, value);
+        struct slice name = strpool_view(&im->st->strings, (strid)ROW_GET(im->st, track, name, row));
+        if (value <= -9e18 || value >= 9e18)
+            continue;
+        if (slice_eq_str(name, "thread_time")) /* what it is called makes it one */
             e->thread_ts = (int64_t)value;
-        else if (of_thread && k->counter == COUNTER_THREAD_INSTRUCTIONS && value > -9e18 && value < 9e18)
+        else if (slice_eq_str(name, "thread_instruction_count"))
             e->thread_instructions = (int64_t)value;
-        counter_push(im, e->ts, track_event_track_own_row(e->t, k), value);
     }
 }
 
@@ -573,13 +580,15 @@ static void parse_event(struct track_event_machine *t, int64_t ts, struct slice 
         event_error(&e);
         return;
     }
+    if (extra)
+        counters_along(&e);
     if (e.type == TYPE_COUNTER) {
         counter_event(&e);
         return;
     }
-    if (extra)
-        counters_along(&e);
-    if (e.log_message.p)
+    if (LEGACY_HAS(&e, TRACK_EVENT_LEGACY_EVENT_PHASE) && e.type != TYPE_STATE)
+        e.type = 0; /* its phase says what it is */
+    if (e.log_message.p && e.type != TYPE_END && !legacy_ends(&e))
         log_message(&e);
     tell_of_processes(&e);
     switch (e.type) {

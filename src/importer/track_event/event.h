@@ -67,6 +67,7 @@ void event_callstack(struct event *e, uint32_t slice, enum track_event_moment mo
 
 /* Phases of the older format may imply another track. False when the event cannot be placed. */
 bool legacy_associate(struct event *e);
+bool legacy_ends(const struct event *e);
 void legacy_event(struct event *e);
 
 #endif

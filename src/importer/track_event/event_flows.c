@@ -17,6 +17,33 @@ static void one_flow(struct event *e, uint32_t slice, uint64_t id, bool terminat
         flow_begin_at(flows, e->m->id, slice, id);
 }
 
+/* The flows of one field. False: the event has none, and its older field counts. */
+static bool flows_of(struct event *e, uint32_t slice, uint32_t field, bool terminating, bool fixed64)
+{
+    struct pb_cursor c = pb_cursor(e->bytes);
+    struct pb_field f;
+    bool any = false;
+    while (pb_next(&c, &f)) {
+        if (f.id != field)
+            continue;
+        any = true;
+        struct pb_cursor packed = pb_sub(&f);
+        uint64_t id = f.u;
+        if (f.wire != PB_BYTES) {
+            one_flow(e, slice, id, terminating);
+        } else if (fixed64) {
+            for (; packed.end - packed.p >= 8; packed.p += 8) {
+                memcpy(&id, packed.p, 8);
+                one_flow(e, slice, id, terminating);
+            }
+        } else {
+            while (pb_next_packed(&packed, &id))
+                one_flow(e, slice, id, terminating);
+        }
+    }
+    return any;
+}
+
 void event_flows(struct event *e, uint32_t slice)
 {
     struct flow_tracker *flows = e->m->im->flows;
@@ -37,34 +64,10 @@ void event_flows(struct event *e, uint32_t slice)
     }
     if (!e->has_flows)
         return;
-    static const struct {
-        uint32_t field;
-        bool terminating, fixed64;
-    } fields[] = {{TRACK_EVENT_FLOW_IDS_OLD, false, false},
-                  {TRACK_EVENT_FLOW_IDS, false, true},
-                  {TRACK_EVENT_TERMINATING_FLOW_IDS_OLD, true, false},
-                  {TRACK_EVENT_TERMINATING_FLOW_IDS, true, true}};
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        struct pb_cursor c = pb_cursor(e->bytes);
-        struct pb_field f;
-        while (pb_next(&c, &f)) {
-            if (f.id != fields[i].field)
-                continue;
-            struct pb_cursor packed = pb_sub(&f);
-            uint64_t id = f.u;
-            if (f.wire != PB_BYTES) {
-                one_flow(e, slice, id, fields[i].terminating);
-            } else if (fields[i].fixed64) {
-                for (; packed.end - packed.p >= 8; packed.p += 8) {
-                    memcpy(&id, packed.p, 8);
-                    one_flow(e, slice, id, fields[i].terminating);
-                }
-            } else {
-                while (pb_next_packed(&packed, &id))
-                    one_flow(e, slice, id, fields[i].terminating);
-            }
-        }
-    }
+    if (!flows_of(e, slice, TRACK_EVENT_FLOW_IDS, false, true))
+        flows_of(e, slice, TRACK_EVENT_FLOW_IDS_OLD, false, false);
+    if (!flows_of(e, slice, TRACK_EVENT_TERMINATING_FLOW_IDS, true, true))
+        flows_of(e, slice, TRACK_EVENT_TERMINATING_FLOW_IDS_OLD, true, false);
 }
 
 void event_gpu_flows(struct event *e, uint32_t slice)

@@ -242,6 +242,11 @@ static bool needs_thread(int32_t phase)
     return phase == 'B' || phase == 'E' || phase == 'X';
 }
 
+bool legacy_ends(const struct event *e)
+{
+    return e->legacy.phase == 'E' || e->legacy.phase == 'e' || e->legacy.phase == 'F';
+}
+
 void legacy_event(struct event *e)
 {
     if (needs_thread(e->legacy.phase) && e->utid == UTID_NONE) {

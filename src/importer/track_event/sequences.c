@@ -55,7 +55,7 @@ bool track_event_advance(struct track_event_sequence *s, int64_t *ns, int64_t de
     return !s->broken;
 }
 
-void track_event_set_thread_descriptor(struct packet *p, struct slice thread)
+void track_event_set_thread_descriptor(struct packet *p, struct slice thread, bool sandboxed)
 {
     struct track_event_sequence *s = track_event_sequence(p);
     if (!s)
@@ -84,7 +84,7 @@ void track_event_set_thread_descriptor(struct packet *p, struct slice thread)
     }
     s->has_thread = p->gen->seq->has_thread = true;
     s->pid = p->gen->seq->pid = pid;
-    s->tid = p->gen->seq->tid = tid;
+    s->tid = p->gen->seq->tid = sandboxed ? track_event_sandboxed_tid(pid, tid) : tid;
     s->times_valid = true;
     s->losses = p->gen->seq->losses;
     s->broken = __builtin_mul_overflow(ts_us, 1000, &s->ts_ns);

@@ -34,6 +34,7 @@ struct track_event_track {
     strid description;
     bool described; /* a descriptor has come; else made for an event that names an unknown uuid */
     bool has_pid, has_tid;
+    bool sandboxed; /* its tid is one of its process alone */
     int64_t pid, tid;
     uint32_t trusted_pid; /* of the process that described it, as the service saw it */
     bool own_track;       /* disallow_merging_with_system_tracks */
@@ -182,7 +183,18 @@ const struct track_event_defaults *track_event_defaults(struct track_event_machi
 bool track_event_times_valid(const struct track_event_sequence *s, const struct sequence *seq);
 /* Adds a delta in microseconds to *ns; false when that runs over (then the sequence is broken). */
 bool track_event_advance(struct track_event_sequence *s, int64_t *ns, int64_t delta, int64_t unit);
-void track_event_set_thread_descriptor(struct packet *p, struct slice thread);
+void track_event_set_thread_descriptor(struct packet *p, struct slice thread, bool sandboxed);
+
+/* Threads in a sandbox have numbers of their own: those of two processes are not to be mixed up. */
+static inline int64_t track_event_sandboxed_tid(int64_t pid, int64_t tid)
+{
+    return (int64_t)((uint64_t)pid << 32 | (uint32_t)tid);
+}
+
+static inline bool track_event_is_sandboxed_tid(int64_t tid)
+{
+    return (uint64_t)tid > UINT32_MAX;
+}
 /* MONOTONIC to trace time; the value itself where no clock relates the two. */
 int64_t track_event_monotonic(struct packet *p, int64_t ns);
 

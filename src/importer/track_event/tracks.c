@@ -59,6 +59,8 @@ static void resolve_root(struct track_event_machine *t, struct track_event_track
         int64_t root_tid = process_tracker_resolve_namespaced(processes, k->trusted_pid, tid);
         if (root_tid >= 0)
             tid = root_tid;
+        else if (k->sandboxed)
+            tid = track_event_sandboxed_tid(pid, tid);
         k->scope = SCOPE_THREAD;
         process_tracker_process(processes, pid); /* with its main thread, which comes first */
         k->utid = process_tracker_update_thread(processes, tid, pid);
