@@ -134,6 +134,24 @@ static const struct rule rules[] = {
      THREAD "1{8:1 10:1 12{20{1:1 2'm'}}} 1{8:5 10:1 11{9:2 11:2 23'n' 21{2:1}}} 1{8:6 10:1 11{9:1 11:2 23'd'}} 1{8:7 "
             "10:1 11{9:2 11:2 21{2:1}}}",
      "SELECT ts, msg FROM android_logs", "7,m"},
+    {"the trigger of a trace: that of a clone, the first of them, whenever others came",
+     CLOCKS
+     "1{8:2 10:1 46{1'a'}} 1{8:3 10:1 46{1'b'}} 1{8:4 10:1 113{1'c'}} 1{8:5 10:1 113{1'd'}} 1{8:6 10:1 46{1'e'}}",
+     "SELECT str_value, 0 FROM metadata WHERE name = 'trace_trigger' UNION ALL SELECT name, value FROM stats WHERE "
+     "name "
+     "= 'traced_clone_trigger_timestamp_ns' UNION ALL SELECT name, ts FROM slice",
+     "c,0;traced_clone_trigger_timestamp_ns,4;a,2;b,3;c,4;d,5;e,6"},
+    {"a trigger of a trace that is no clone: the first", CLOCKS "1{8:2 10:1 46{1'a'}} 1{8:3 10:1 46{1'b'}}",
+     "SELECT str_value FROM metadata WHERE name = 'trace_trigger'", "a"},
+    {"a trigger of Chrome's is called what it says, and has a number even if it says none",
+     CLOCKS "1{8:2 10:1 109{1'a'}} 1{8:3 10:1 109{}}",
+     "SELECT ts, name, " ARGS_OF("s",
+                                 "arg_set_id") " FROM slice AS s UNION ALL SELECT int_value, name, 0 FROM metadata "
+                                               "WHERE name = 'cr-triggered_rule_name_hash'",
+     "2,a,chrome_trigger.name_hash=0,chrome_trigger.name=a;3,chrome_trigger,chrome_trigger.name_hash=0;0,cr-triggered_"
+     "rule_name_hash,0;0,cr-triggered_rule_name_hash,0"},
+    {"the state of the user interface", "1{8:2 10:1 78{1:5 2:300}}",
+     "SELECT str_value FROM metadata WHERE name = 'ui_state'", "CAUQrAI="},
 };
 
 START_TEST(a_rule_holds)

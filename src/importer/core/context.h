@@ -121,6 +121,7 @@ struct importer {
     bool has_plain_zero;         /* some trace is not */
     bool has_uuid;               /* the trace, not its bytes, says what its uuid is */
     bool has_trigger;            /* metadata trace_trigger is set */
+    bool has_clone_trigger;      /* by the trigger of a clone */
     bool host_seen;              /* the host has sent a packet: machine ids are not adopted any more */
     uint32_t idle_files;         /* files in which thread 0 is the idle one; */
     uint32_t other_files;        /* and in which it is not */

@@ -248,7 +248,7 @@ void format_reader_used(struct importer *im, struct slice bytes)
 void reader_begin_input(struct reader *r, struct trace_input input)
 {
     r->im->input = input;
-    r->im->has_uuid = r->im->has_trigger = false;
+    r->im->has_uuid = r->im->has_trigger = r->im->has_clone_trigger = false;
     r->head_len = 0;
     r->total_bytes = 0;
     if (input.serial)

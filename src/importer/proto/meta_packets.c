@@ -1,6 +1,7 @@
 /* Packets that say something about the trace as a whole: its config, uuid, triggers and attributes. */
 #include "importer/core/metadata.h"
 #include "importer/core/sequence.h"
+#include "importer/core/text_forms.h"
 #include "importer/proto/diagnostics.h"
 #include "importer/proto/special_packets.h"
 #include "importer/track/slice_tracker.h"
@@ -172,9 +173,13 @@ static void trigger(struct packet *p, bool clone)
     if (track != UINT32_MAX)
         slice_scoped(im->slices, p->m->id, p->ts, track, 0, name, 0, args_intern(a, list.p, list.n));
     arg_list_free(&list);
-    if (clone || !im->has_trigger)
-        metadata_str(im, p->m, METADATA_trace_trigger, name);
+    if (clone ? im->has_clone_trigger : im->has_trigger || im->has_clone_trigger)
+        return; /* the first one counts, that of a clone before others */
+    metadata_str(im, p->m, METADATA_trace_trigger, name);
     im->has_trigger = true;
+    im->has_clone_trigger = clone;
+    if (clone)
+        stats_set(&p->m->st->stats, p->m->id, STAT_traced_clone_trigger_timestamp_ns, p->ts);
 }
 
 static void trigger_packet(struct packet *p)
@@ -184,23 +189,13 @@ static void trigger_packet(struct packet *p)
 
 static void clone_trigger_packet(struct packet *p)
 {
-    stats_set(&p->m->st->stats, p->m->id, STAT_traced_clone_trigger_timestamp_ns, p->ts);
     trigger(p, true);
 }
 
 static enum tokenize_result ui_state_packet(struct packet *p)
 {
-    static const char hex[] = "0123456789abcdef";
-    struct importer *im = p->m->im;
-    char *text = p->field.len < (1 << 20) ? mem_alloc(p->field.len * 2 + 1) : NULL;
-    if (!text)
-        return TOKENIZE_DONE;
-    for (size_t i = 0; i < p->field.len; i++) {
-        text[2 * i] = hex[p->field.p[i] >> 4];
-        text[2 * i + 1] = hex[p->field.p[i] & 15];
-    }
-    metadata_str(im, p->m, METADATA_ui_state, strpool_intern(&im->st->strings, text, p->field.len * 2));
-    mem_free(text);
+    if (p->field.len < (1 << 20))
+        metadata_str(p->m->im, p->m, METADATA_ui_state, import_base64(p->m->im, p->field));
     return TOKENIZE_DONE;
 }
 

@@ -102,29 +102,24 @@ void track_event_parse_chrome_trigger(struct packet *p)
     struct machine_ctx *m = p->m;
     struct args *args = &m->st->args;
     struct arg_list list = {0};
-    struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
-    while (pb_next(&c, &f)) {
-        if (f.id == CHROME_TRIGGER_TRIGGER_NAME) {
-            arg_list_str(args, &list, "chrome_trigger.name", import_slice(m->im, pb_bytes(&f)));
-        } else if (f.id == CHROME_TRIGGER_TRIGGER_NAME_HASH) {
-            arg_list_uint(args, &list, "chrome_trigger.name_hash", pb_u32(&f));
-            /* One row a trigger: several may have stopped the recording. */
-            metadata_insert(m->st, &(struct metadata_row){.name = import_str(m->im, "cr-triggered_rule_name_hash"),
-                                                          .key_type = import_str(m->im, "single"),
-                                                          .int_value = pb_u32(&f),
-                                                          .machine_id = m->id,
-                                                          .trace_id = m->im->trace_file});
-            strid name = track_event_hash_name(m->im, HASH_STUDY, pb_u32(&f));
-            if (name)
-                arg_list_str(args, &list, "chrome_trigger.name", name);
-        }
-    }
+    strid name = pb_find(p->field, CHROME_TRIGGER_TRIGGER_NAME, &f) ? import_slice(m->im, pb_bytes(&f)) : 0;
+    uint32_t hash = pb_find(p->field, CHROME_TRIGGER_TRIGGER_NAME_HASH, &f) ? pb_u32(&f) : 0;
+    strid known = track_event_hash_name(m->im, HASH_STUDY, hash);
+    arg_list_uint(args, &list, "chrome_trigger.name_hash", hash);
+    if (name || known)
+        arg_list_str(args, &list, "chrome_trigger.name", known ? known : name);
+    /* One row a trigger: several may have stopped the recording. */
+    metadata_insert(m->st, &(struct metadata_row){.name = import_str(m->im, "cr-triggered_rule_name_hash"),
+                                                  .key_type = import_str(m->im, "single"),
+                                                  .int_value = hash,
+                                                  .machine_id = m->id,
+                                                  .trace_id = m->im->trace_file});
     struct track_spec spec = {.type = "triggers",
                               .event_type = TRACK_SLICE,
                               .name = import_str(m->im, "Trace Triggers"),
                               .parent = UINT32_MAX};
     slice_scoped(m->im->slices, m->id, p->ts, track_intern(m->im->tracks, m->id, &spec), 0,
-                 import_str(m->im, "chrome_trigger"), 0, args_intern(args, list.p, list.n));
+                 name ? name : import_str(m->im, "chrome_trigger"), 0, args_intern(args, list.p, list.n));
     arg_list_free(&list);
 }
