@@ -2,6 +2,7 @@
 import csv
 import io
 import resource
+import shutil
 
 import harness
 import perf_writer
@@ -333,6 +334,32 @@ class PerfRules(harness.Case):
             path = self.made([(attr(USUAL | RAW, kind=2, config=13), [])], [threads(pid), away(2000, 9), away(2010, 10), away(2020, 9)], features={1: data})
             self.assertEqual(self.rows(path, wrong), errors)
             self.assertEqual(self.rows(path, "SELECT ts, tid FROM sched_slice JOIN thread USING (utid) ORDER BY ts"), [["2000", "9"], ["2010", "10"], ["2020", "9"]])
+
+    def test_switches_that_two_files_tell(self):
+        """A tracepoint and, a moment later, the record of the same switch: there is one, and its state is what the tracepoint says."""
+        k = Kernel(big=perf_writer.order == ">")
+        switch = Event(13, "sched_switch", ("char prev_comm[16]", 16, 0), ("pid_t prev_pid", 4, 1), ("int prev_prio", 4, 1), ("long prev_state", 8, 1),
+                       ("char next_comm[16]", 16, 0), ("pid_t next_pid", 4, 1), ("int next_prio", 4, 1))
+        described = TraceDat(k, events={"sched": [switch]})
+        data = MAGIC + b"0.6\0" + described.head().split(b"\0", 1)[1] + b"".join(body for _, body in described.parts())
+
+        def told(ts, tid, to):
+            raw = switch.pack(k, tid, b"a", tid, 120, 1, b"a", to, 120)
+            raw += bytes(-(len(raw) + 4) % 8)
+            return record(9, KERNEL, u64(0x40) + pack("<IIQIIQ", 7, tid, ts, 1, 0, 1) + pack("<I", len(raw)) + raw)
+
+        def seen(ts, tid, to):
+            return record(15, 1 << 13, pack("<II", 7, to) + trailer(ts, tid=tid)) + record(15, 0, pack("<II", 7, tid) + trailer(ts + 1, tid=to))
+        turns = [(2000, 8, 9), (2100, 9, 8), (2200, 8, 10)]
+        folder = self.dir / "both"
+        folder.mkdir()
+        for name, kind, config, records in (("a", 2, 13, [told(*t) for t in turns]), ("b", 1, 9, [seen(t + 3, *pair) for t, *pair in turns + [(2300, 10, 8)]])):
+            path = self.made([(attr(USUAL | (RAW if kind == 2 else 0), kind=kind, config=config), [])], records, **({"features": {1: data}} if kind == 2 else {}))
+            shutil.copy(path, folder / f"{name}.data")
+        both = shutil.make_archive(str(folder), "tar", folder)
+        self.assertEqual(self.rows(both, "SELECT ts, dur, tid, end_state FROM sched_slice JOIN thread USING (utid) ORDER BY ts"),
+                         [["2000", "100", "9", "S"], ["2100", "100", "8", "S"], ["2200", "103", "10", "[NULL]"], ["2303", "-1", "8", "[NULL]"]])
+        self.assertEqual(self.rows(both, "SELECT name FROM stats WHERE name GLOB '*sched*' AND value > 0"), [])
 
     def test_modes(self):
         path = self.made(self.event, [take(2000 + i, misc=i) for i in range(8)])

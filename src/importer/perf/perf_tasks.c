@@ -209,7 +209,8 @@ static void switch_record(struct perf_import *p, const struct perf_attr *a, cons
     } else if (r->type == PERF_RECORD_SWITCH_CPU_WIDE) {
         int64_t pid = dat_u32(&c), tid = dat_u32(&c);
         uint32_t next = process_tracker_update_thread(t, tid, pid);
-        sched_tracker_switch_threads(sched, w.cpu, ts, utid, state, next, 0);
+        if (sched_tracker_running(sched, w.cpu) != next) /* else a kernel event of another file told it */
+            sched_tracker_switch_threads(sched, w.cpu, ts, utid, state, next, 0);
     } else {
         sched_tracker_leave(sched, w.cpu, ts, utid, state);
     }
