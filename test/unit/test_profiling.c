@@ -487,6 +487,32 @@ START_TEST(objects_have_rows_from_their_first_mention)
 }
 END_TEST
 
+/* Two processes are dumped at one time: rows are in the order of the packets, not in that of the dumps' ends. */
+START_TEST(dumps_at_one_time_have_rows_among_each_other)
+{
+    put(w, "1{8:10 10:8 56{1:30 5:1 6:0 2{1:1 2:1 3:8 4:1 5:2} 7{1:1 2:3}}}");
+    put(w, "1{8:10 10:9 56{1:40 6:0 2{1:1 2:1 3:16 4:7 5:2} 2{1:2 2:1 3:17} 4{1:7 2'A.other'} 9{1:1 3'A'}}}");
+    put(w, "1{8:10 10:8 56{1:30 6:1 2{1:3 2:1 3:9 4:1 5:1} 4{1:1 2'B.next'} 9{1:1 3'B'}}}");
+    put(w, "1{64{1'com.b' 3{1'B' 2'Book' 3{1'next' 2'following'}}}}");
+    trace_fixture_load(&f);
+    ck_assert_uint_eq(ROWS(heap_graph_object), 5);
+    ck_assert_int_eq(GET(heap_graph_object, self_size, 0), 8);
+    ck_assert_int_eq(GET(heap_graph_object, self_size, 1), -1);
+    ck_assert_int_ne(GET(heap_graph_object, upid, 2), GET(heap_graph_object, upid, 0));
+    ck_assert_int_eq(GET(heap_graph_object, self_size, 3), 17);
+    ck_assert_int_eq(GET(heap_graph_object, self_size, 4), 9);
+    ck_assert_int_eq(GET(heap_graph_object, reachable, 1), 1);
+    ck_assert_int_eq(GET(heap_graph_object, reference_set_id, 4), 2);
+    ck_assert_int_eq(GET(heap_graph_reference, owned_id, 1), 3);
+    ck_assert_int_eq(GET(heap_graph_reference, owner_id, 2), 4);
+    ck_assert_int_eq(GET(heap_graph_reference, owned_id, 2), 0);
+    ck_assert_str_eq(TEXT(heap_graph_reference, field_name, 0), "B.next");
+    ck_assert_str_eq(TEXT(heap_graph_reference, field_name, 1), "A.other");
+    ck_assert_int_eq(GET(heap_graph_reference, deobfuscated_field_name, 1), 0);
+    ck_assert_str_eq(TEXT(heap_graph_reference, deobfuscated_field_name, 2), "Book.following");
+}
+END_TEST
+
 /* The class objects of Sub and Base stand in Class.superClass of each other. */
 START_TEST(class_objects_tell_superclasses)
 {
@@ -593,6 +619,7 @@ Suite *profiling_suite(void)
     tcase_add_loop_test(c, a_timebase_has_the_name_and_unit_of_what_it_counts, 0, sizeof timebases / sizeof *timebases);
     tcase_add_test(c, a_line_tells_which_methods_were_merged);
     tcase_add_test(c, objects_have_rows_from_their_first_mention);
+    tcase_add_test(c, dumps_at_one_time_have_rows_among_each_other);
     tcase_add_test(c, class_objects_tell_superclasses);
     tcase_add_test(c, build_ids_of_33_bytes_are_text_already);
     tcase_add_test(c, short_names_mean_what_their_package_says);

@@ -356,17 +356,23 @@ static void name_class(struct deobfuscation *d, uint32_t class_row)
     ROW_SET(st, heap_graph_class, deobfuscated_name, class_row, whole);
 }
 
-static void name_heap(struct deobfuscation *d, const struct heap_graphs *all, const struct graph_rows *graph)
+static void name_references(struct deobfuscation *d, struct row_range rows)
 {
     struct storage *st = d->m->st;
-    for (uint32_t i = 0; i < graph->n_class_uses; i++)
-        if (all->class_uses.p[graph->first_class_use + i] != UINT32_MAX)
-            name_class(d, all->class_uses.p[graph->first_class_use + i]);
-    for (uint32_t i = graph->first_reference; i < graph->first_reference + graph->n_references; i++) {
+    for (uint32_t i = rows.first; i < rows.first + rows.n; i++) {
         strid name = get(&d->names.members, name_key(0, (strid)ROW_GET(st, heap_graph_reference, field_name, i)));
         if (name)
             ROW_SET(st, heap_graph_reference, deobfuscated_field_name, i, name);
     }
+}
+
+static void name_heap(struct deobfuscation *d, const struct heap_graphs *all, const struct graph_rows *graph)
+{
+    for (uint32_t i = 0; i < graph->n_class_uses; i++)
+        if (all->class_uses.p[graph->first_class_use + i] != UINT32_MAX)
+            name_class(d, all->class_uses.p[graph->first_class_use + i]);
+    for (uint32_t i = 0; i < graph->n_reference_ranges; i++)
+        name_references(d, all->reference_ranges.p[graph->first_reference_range + i]);
 }
 
 void deobfuscation_finish(struct profiling_machine *s)

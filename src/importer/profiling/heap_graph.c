@@ -112,8 +112,7 @@ static void add_object(struct packet *p, struct heap_graph *g, struct slice byte
     p->m->im->failed |= is_bitmap && !o.bitmap;
     g->last_object_id = o.id;
     g->last_heap_type = o.heap_type;
-    if (!vec_push(&g->objects, o))
-        p->m->im->failed = true;
+    graph_add_object(p->m->profiling, g, o);
 }
 
 /* Remembers that number `id` means the newest element, unless it has a meaning already. */
@@ -224,11 +223,13 @@ void heap_graph_free(struct heap_graph *g)
     vec_free(&g->roots);
     vec_free(&g->bitmaps);
     vec_free(&g->heap_names);
+    vec_free(&g->places);
     vec_free(&g->refs);
     vec_free(&g->field_ids);
     u64map_free(&g->type_of);
     u64map_free(&g->field_of);
     u64map_free(&g->location_of);
+    u64map_free(&g->place_of);
     *g = (struct heap_graph){.heap_size = COL_NULL};
 }
 
@@ -336,5 +337,6 @@ void heap_graph_close(struct heap_graphs *all)
     u64map_free(&all->classes);
     vec_free(&all->done);
     vec_free(&all->class_uses);
+    vec_free(&all->reference_ranges);
     mem_free(all);
 }

@@ -17,7 +17,8 @@ struct graph_object {
     size_t first_ref, n_refs; /* in `refs` */
     size_t first_internal;    /* in `refs`, from here on: held by the runtime, by no field */
     size_t first_field, n_fields;
-    uint8_t heap_type; /* of a file: in `heap_names` + 1 */
+    uint32_t reference_row; /* heap_graph_reference: the first of its `n_refs` rows */
+    uint8_t heap_type;      /* of a file: in `heap_names` + 1 */
 };
 
 struct graph_type {
@@ -46,7 +47,15 @@ struct graph_root {
     uint8_t type;
 };
 
-/* What the packets of one sequence have told since the last finished dump. */
+/* An object that was spoken of, if only as what another one refers to. */
+struct graph_place {
+    uint32_t row;  /* heap_graph_object */
+    uint32_t told; /* index in `objects` + 1; 0: nothing is known of it */
+};
+
+/* What the packets of one sequence have told since the last finished dump. Objects and references get their rows as
+ * packets tell of them, so those of dumps that are recorded at one time stand among each other; what they hold is
+ * written once the dump is whole. */
 struct heap_graph {
     bool begun;   /* ts and upid are known */
     bool of_file; /* what it holds is whole: only objects it tells of have rows, and classes each their own */
@@ -67,15 +76,22 @@ struct heap_graph {
     bitmaps;
     VEC(strid)
     heap_names; /* of a file */
+    VEC(struct graph_place)
+    places; /* in the order in which they were first spoken of */
     struct number_list refs, field_ids;
     struct u64map type_of, field_of, location_of; /* number -> index + 1, index + 1, strid */
+    struct u64map place_of;                       /* id of an object -> index in `places` + 1 */
+};
+
+struct row_range {
+    uint32_t first, n;
 };
 
 /* Rows that one dump has made. */
 struct graph_rows {
     uint32_t upid;
-    uint32_t first_class_use, n_class_uses; /* in heap_graphs.class_uses */
-    uint32_t first_reference, n_references;
+    uint32_t first_class_use, n_class_uses;             /* in heap_graphs.class_uses */
+    uint32_t first_reference_range, n_reference_ranges; /* in heap_graphs.reference_ranges */
 };
 
 struct heap_graphs {
@@ -88,26 +104,28 @@ struct heap_graphs {
     done; /* for names that come later */
     VEC(uint32_t)
     class_uses;
+    VEC(struct row_range)
+    reference_ranges;
 };
 
 /* Makes the rows of a dump that a file holds as a whole; heap_graph_free() forgets what made them. */
 void heap_graph_of_file(struct profiling_machine *s, struct heap_graph *g);
 void heap_graph_free(struct heap_graph *g);
 
-/* Makes the rows of a dump. */
+/* Adds an object; it, those it refers to and its references have their rows from now on. */
+void graph_add_object(struct profiling_machine *s, struct heap_graph *g, struct graph_object new);
+
+/* Writes what a whole dump tells to its rows. */
 void heap_graph_tables(struct profiling_machine *s, struct heap_graphs *all, struct heap_graph *g);
 
-/* A dump whose rows are being made. Objects have rows in the order in which they are first told of, be it as what
- * another one refers to; `told` are the objects by row, some of which only others spoke of. */
+enum { NO_PLACE = UINT32_MAX };
+
+/* A dump whose rows are being written. */
 struct graph_build {
     struct profiling_machine *s;
     struct heap_graphs *all;
     struct heap_graph *g;
     struct storage *st;
-    struct u64map row_of;  /* id -> row + 1, from first_object on */
-    uint32_t first_object; /* the first one's row */
-    VEC(uint32_t)
-    told; /* by row: index in g->objects + 1; 0: nothing is known of it */
 };
 
 /* Walks the numbers of an object's fields: its own list, or that of its class and, after it, of each superclass. */
@@ -122,9 +140,11 @@ struct field_walk graph_fields_of(const struct graph_build *b, const struct grap
 bool graph_next_field(struct field_walk *w, uint64_t *id);
 const struct graph_field *graph_field_of(const struct graph_build *b, uint64_t id);
 struct graph_type *graph_type_of(const struct graph_build *b, uint64_t id);
-/* The row of an object, UINT32_MAX when none has this id; what was told of a row, NULL when nothing was. */
-uint32_t graph_row_of(const struct graph_build *b, uint64_t id);
-const struct graph_object *graph_object_at(const struct graph_build *b, uint32_t row);
+/* The place of an object, NO_PLACE when none has this id; what was told of a place, NULL when nothing was. */
+uint32_t graph_place_of(const struct heap_graph *g, uint64_t id);
+const struct graph_object *graph_object_at(const struct heap_graph *g, uint32_t place);
+/* The row of a place, UINT32_MAX of none. */
+uint32_t graph_row_at(const struct heap_graph *g, uint32_t place);
 
 /* heap_graph_links.c: what follows from the references, once they have rows. */
 void graph_superclasses(struct graph_build *b);

@@ -17,9 +17,10 @@ enum {
     KIND_SOFT = 8, /* … */
     KIND_PHANTOM = 11,
     MAX_FIELDS = 1024, /* of an object, to find one by name; those looked for have a handful */
+    NO_ROOT = 0xff,
 };
 
-/* The row of the object in the field `name` of an object, UINT32_MAX when there is none. */
+/* The place of the object in the field `name` of an object, NO_PLACE when there is none. */
 static uint32_t referred_by(const struct graph_build *b, const struct graph_object *o, strid name)
 {
     struct field_walk fields = graph_fields_of(b, o);
@@ -28,9 +29,9 @@ static uint32_t referred_by(const struct graph_build *b, const struct graph_obje
     for (size_t r = o->first_ref; name && r < end && graph_next_field(&fields, &id); r++) {
         const struct graph_field *f = graph_field_of(b, id);
         if (f && f->name == name)
-            return graph_row_of(b, b->g->refs.p[r]);
+            return graph_place_of(b->g, b->g->refs.p[r]);
     }
-    return UINT32_MAX;
+    return NO_PLACE;
 }
 
 static strid find_name(const struct graph_build *b, const char *name)
@@ -88,7 +89,7 @@ void graph_superclasses(struct graph_build *b)
     }
     for (size_t i = 0; field && i < g->objects.n; i++) {
         uint64_t class = class_meant(b, &g->objects.p[i]), super;
-        if (class && (super = class_meant(b, graph_object_at(b, referred_by(b, &g->objects.p[i], field)))) &&
+        if (class && (super = class_meant(b, graph_object_at(b->g, referred_by(b, &g->objects.p[i], field)))) &&
             !u64map_set(&supers, class, super))
             b->s->m->im->failed = true;
     }
@@ -134,50 +135,62 @@ static const char *root_name(const struct heap_graph *g, uint8_t type)
     return root_types[type] + (g->of_file ? sizeof "ROOT_" - 1 : 0);
 }
 
+/* Makes an object a root; false when it is reachable already. */
+static bool set_root(struct graph_build *b, uint32_t place, uint8_t type, uint8_t *known)
+{
+    struct heap_graph *g = b->g;
+    bool is_new = *known == NO_ROOT;
+    uint32_t row = graph_row_at(g, place);
+    if (!is_new && !g->of_file && root_rank(type) >= root_rank(*known))
+        return false; /* of a file the last one is told */
+    *known = type;
+    ROW_SET(b->st, heap_graph_object, root_type, row, import_str(b->s->m->im, root_name(g, type)));
+    ROW_SET(b->st, heap_graph_object, reachable, row, 1);
+    if (g->of_file)
+        ROW_SET(b->st, heap_graph_object, root_distance, row, 0);
+    return is_new;
+}
+
+/* Marks what the objects in the queue refer to, and what those refer to. */
+static void reach(struct graph_build *b, uint32_t *queue, size_t n_queue)
+{
+    struct heap_graph *g = b->g;
+    for (size_t at = 0; at < n_queue; at++) {
+        const struct graph_object *o = graph_object_at(g, queue[at]);
+        strid weak = weak_field(b, o);
+        for (size_t r = o ? o->first_ref : 0; o && r < o->first_ref + o->n_refs; r++) {
+            uint32_t owned = graph_place_of(g, g->refs.p[r]), row = graph_row_at(g, owned);
+            if (owned == NO_PLACE || ROW_GET(b->st, heap_graph_object, reachable, row) ||
+                (weak && g->field_ids.p[o->first_field + (r - o->first_ref)] == weak))
+                continue;
+            ROW_SET(b->st, heap_graph_object, reachable, row, 1);
+            if (g->of_file)
+                ROW_SET(b->st, heap_graph_object, root_distance, row,
+                        ROW_GET(b->st, heap_graph_object, root_distance, graph_row_at(g, queue[at])) + 1);
+            queue[n_queue++] = owned;
+        }
+    }
+}
+
 void graph_reachable(struct graph_build *b)
 {
     struct heap_graph *g = b->g;
-    uint32_t first = b->first_object;
-    enum { NO_ROOT = 0xff };
-    uint8_t *root = mem_alloc(b->told.n + 1);
-    uint32_t *queue = mem_alloc((b->told.n + 1) * sizeof *queue); /* each row is in it once */
+    uint8_t *root = mem_alloc(g->places.n + 1);
+    uint32_t *queue = mem_alloc((g->places.n + 1) * sizeof *queue); /* each place is in it once */
     size_t n_queue = 0;
     if (!g->of_file)
         add_image_roots(b);
     if (!root || !queue)
         b->s->m->im->failed = true;
     else
-        memset(root, NO_ROOT, b->told.n + 1);
+        memset(root, NO_ROOT, g->places.n + 1);
     for (size_t i = 0; root && queue && i < g->roots.n; i++) {
-        uint32_t row = graph_row_of(b, g->roots.p[i].object_id);
-        if (row == UINT32_MAX)
-            continue;
-        uint8_t *type = &root[row - first];
-        if (*type == NO_ROOT)
-            queue[n_queue++] = row;
-        if (*type != NO_ROOT && !g->of_file && root_rank(g->roots.p[i].type) >= root_rank(*type))
-            continue; /* of a file the last one is told */
-        *type = g->roots.p[i].type;
-        ROW_SET(b->st, heap_graph_object, root_type, row, import_str(b->s->m->im, root_name(g, *type)));
-        ROW_SET(b->st, heap_graph_object, reachable, row, 1);
-        if (g->of_file)
-            ROW_SET(b->st, heap_graph_object, root_distance, row, 0);
+        uint32_t place = graph_place_of(g, g->roots.p[i].object_id);
+        if (place != NO_PLACE && set_root(b, place, g->roots.p[i].type, &root[place]))
+            queue[n_queue++] = place;
     }
-    for (size_t at = 0; at < n_queue; at++) {
-        const struct graph_object *o = graph_object_at(b, queue[at]);
-        strid weak = weak_field(b, o);
-        for (size_t r = o ? o->first_ref : 0; o && r < o->first_ref + o->n_refs; r++) {
-            uint32_t owned = graph_row_of(b, g->refs.p[r]);
-            if (owned == UINT32_MAX || ROW_GET(b->st, heap_graph_object, reachable, owned) ||
-                (weak && g->field_ids.p[o->first_field + (r - o->first_ref)] == weak))
-                continue;
-            ROW_SET(b->st, heap_graph_object, reachable, owned, 1);
-            if (g->of_file)
-                ROW_SET(b->st, heap_graph_object, root_distance, owned,
-                        ROW_GET(b->st, heap_graph_object, root_distance, queue[at]) + 1);
-            queue[n_queue++] = owned;
-        }
-    }
+    if (root && queue)
+        reach(b, queue, n_queue);
     mem_free(root);
     mem_free(queue);
 }
@@ -198,17 +211,17 @@ void graph_native_sizes(struct graph_build *b)
         if (!t || t->name != cleaner)
             continue;
         uint32_t referent = referred_by(b, o, referent_field);
-        const struct graph_object *thunk = graph_object_at(b, referred_by(b, o, thunk_field));
-        bool has_run = !g->of_file && referred_by(b, o, next_field) == graph_row_of(b, o->id);
-        if (referent == UINT32_MAX || !thunk || has_run)
+        const struct graph_object *thunk = graph_object_at(b->g, referred_by(b, o, thunk_field));
+        bool has_run = !g->of_file && referred_by(b, o, next_field) == graph_place_of(g, o->id);
+        if (referent == NO_PLACE || !thunk || has_run)
             continue;
-        const struct graph_object *registry = graph_object_at(b, referred_by(b, thunk, this_field));
+        const struct graph_object *registry = graph_object_at(b->g, referred_by(b, thunk, this_field));
         if (!registry || registry->registry_size == COL_NULL)
             continue;
         /* The lowest bit of the size says how it was allocated; a file tells it as it is. */
         int64_t mask = g->of_file ? -1 : ~(int64_t)1, size,
-                held = ROW_GET(b->st, heap_graph_object, native_size, referent);
+                held = ROW_GET(b->st, heap_graph_object, native_size, graph_row_at(g, referent));
         if (!__builtin_add_overflow(held, registry->registry_size & mask, &size))
-            ROW_SET(b->st, heap_graph_object, native_size, referent, size);
+            ROW_SET(b->st, heap_graph_object, native_size, graph_row_at(g, referent), size);
     }
 }

@@ -67,23 +67,30 @@ static void make_classes(struct graph_build *b)
 
 /* --- objects ------------------------------------------------------------------------------------------------------ */
 
-/* The rows of an object and of those it refers to, for those that have none yet. */
-static void place(struct graph_build *b, uint64_t id, uint32_t told)
+/* Gives an object its place and row when it has none yet; `told` is its index in `objects` + 1, or 0. */
+static void place(struct storage *st, struct importer *im, struct heap_graph *g, uint64_t id, uint32_t told)
 {
     bool added = false;
-    uint64_t *slot = u64map_put(&b->row_of, id, &added);
-    if (slot && added && !vec_push(&b->told, 0)) {
-        u64map_del(&b->row_of, id);
-        slot = NULL;
+    uint64_t *slot = u64map_put(&g->place_of, id, &added);
+    if (slot && added) {
+        struct heap_graph_object_row row = {.upid = g->upid,
+                                            .graph_sample_ts = g->ts,
+                                            .self_size = -1,
+                                            .reference_set_id = COL_NULL,
+                                            .root_distance = -1,
+                                            .object_data_id = COL_NULL};
+        struct graph_place new = {.row = heap_graph_object_insert(st, &row)};
+        if (vec_push(&g->places, new)) {
+            *slot = g->places.n;
+        } else {
+            u64map_del(&g->place_of, id);
+            slot = NULL;
+        }
     }
-    if (!slot) {
-        b->s->m->im->failed = true;
-        return;
-    }
-    if (added)
-        *slot = (uint64_t)b->first_object + b->told.n;
-    if (told)
-        b->told.p[*slot - 1 - b->first_object] = told;
+    if (!slot)
+        im->failed = true;
+    else if (told)
+        g->places.p[*slot - 1].told = told;
 }
 
 static int64_t bitmap_data(struct graph_build *b, const struct graph_bitmap *bitmap)
@@ -118,54 +125,38 @@ static strid heap_name(const struct graph_build *b, uint8_t heap)
     return heap_types[heap] ? import_str(b->s->m->im, heap_types[heap]) : 0;
 }
 
-static void make_object(struct graph_build *b, const struct graph_object *o)
+static void write_object(struct graph_build *b, const struct graph_place *place)
 {
-    struct importer *im = b->s->m->im;
-    struct heap_graph_object_row row = {.upid = b->g->upid,
-                                        .graph_sample_ts = b->g->ts,
-                                        .self_size = -1,
-                                        .reference_set_id = COL_NULL,
-                                        .root_distance = -1,
-                                        .object_data_id = COL_NULL};
-    const struct graph_type *t = o ? graph_type_of(b, o->type_id) : NULL;
-    if (o) {
-        if (!t)
-            count(b, STAT_heap_graph_invalid_string_id);
-        row.type_id = t ? t->class_row : class_row(b, import_str(im, ""), 0, COL_NULL, 0);
-        row.self_size = (int64_t)(o->self_size || !t || b->g->of_file ? o->self_size : t->object_size);
-        row.heap_type = heap_name(b, o->heap_type);
-        if (o->data)
-            row.object_data_id = o->data - 1;
-        else if (o->bitmap)
-            row.object_data_id = bitmap_data(b, &b->g->bitmaps.p[o->bitmap - 1]);
-    }
-    heap_graph_object_insert(b->st, &row);
+    const struct graph_object *o = &b->g->objects.p[place->told - 1];
+    const struct graph_type *t = graph_type_of(b, o->type_id);
+    uint64_t self_size = o->self_size || !t || b->g->of_file ? o->self_size : t->object_size;
+    if (!t)
+        count(b, STAT_heap_graph_invalid_string_id);
+    ROW_SET(b->st, heap_graph_object, type_id, place->row,
+            t ? t->class_row : class_row(b, import_str(b->s->m->im, ""), 0, COL_NULL, 0));
+    ROW_SET(b->st, heap_graph_object, self_size, place->row, (int64_t)self_size);
+    ROW_SET(b->st, heap_graph_object, heap_type, place->row, heap_name(b, o->heap_type));
+    if (o->data)
+        ROW_SET(b->st, heap_graph_object, object_data_id, place->row, o->data - 1);
+    else if (o->bitmap)
+        ROW_SET(b->st, heap_graph_object, object_data_id, place->row, bitmap_data(b, &b->g->bitmaps.p[o->bitmap - 1]));
 }
 
-static void make_objects(struct graph_build *b)
+uint32_t graph_place_of(const struct heap_graph *g, uint64_t id)
 {
-    struct heap_graph *g = b->g;
-    for (size_t i = 0; i < g->objects.n; i++) {
-        const struct graph_object *o = &g->objects.p[i];
-        place(b, o->id, (uint32_t)i + 1);
-        for (size_t r = o->first_ref; !g->of_file && r < o->first_ref + o->n_refs; r++)
-            if (g->refs.p[r])
-                place(b, g->refs.p[r], 0);
-    }
-    for (size_t i = 0; i < b->told.n; i++)
-        make_object(b, b->told.p[i] ? &g->objects.p[b->told.p[i] - 1] : NULL);
+    const uint64_t *place = id ? u64map_get(&g->place_of, id) : NULL;
+    return place ? (uint32_t)*place - 1 : NO_PLACE;
 }
 
-uint32_t graph_row_of(const struct graph_build *b, uint64_t id)
+uint32_t graph_row_at(const struct heap_graph *g, uint32_t place)
 {
-    const uint64_t *row = id ? u64map_get(&b->row_of, id) : NULL;
-    return row ? (uint32_t)*row - 1 : UINT32_MAX;
+    return place == NO_PLACE ? UINT32_MAX : g->places.p[place].row;
 }
 
-const struct graph_object *graph_object_at(const struct graph_build *b, uint32_t row)
+const struct graph_object *graph_object_at(const struct heap_graph *g, uint32_t place)
 {
-    uint32_t told = row == UINT32_MAX ? 0 : b->told.p[row - b->first_object];
-    return told ? &b->g->objects.p[told - 1] : NULL;
+    uint32_t told = place == NO_PLACE ? 0 : g->places.p[place].told;
+    return told ? &g->objects.p[told - 1] : NULL;
 }
 
 /* --- references --------------------------------------------------------------------------------------------------- */
@@ -220,18 +211,58 @@ static struct graph_field next_name(const struct graph_build *b, struct field_wa
 }
 
 /* In a file the type of a field is what it holds: the class of an object, of a class itself that class. */
-static strid type_held(const struct graph_build *b, uint32_t owned)
+static strid type_held(const struct graph_build *b, uint64_t owned)
 {
-    const struct graph_object *o = graph_object_at(b, owned);
+    const struct graph_object *o = graph_object_at(b->g, graph_place_of(b->g, owned));
     const struct graph_type *t = o ? graph_type_of(b, o->type_id) : NULL;
     const struct graph_type *means = t && t->means ? graph_type_of(b, t->means) : t;
     return means ? means->name : import_str(b->s->m->im, "unknown");
 }
 
-static void make_references(struct graph_build *b)
+/* The rows of an object's references, whose fields are not known yet. */
+static void add_references(struct storage *st, const struct heap_graph *g, struct graph_object *o)
+{
+    uint32_t owner = graph_row_at(g, graph_place_of(g, o->id));
+    o->reference_row = st->t[T_heap_graph_reference].n_rows;
+    for (size_t r = o->first_ref; r < o->first_ref + o->n_refs; r++) {
+        uint32_t owned = graph_row_at(g, graph_place_of(g, g->refs.p[r]));
+        heap_graph_reference_insert(
+            st, &(struct heap_graph_reference_row){.reference_set_id = o->reference_row,
+                                                   .owner_id = owner,
+                                                   .owned_id = owned == UINT32_MAX ? COL_NULL : (int64_t)owned});
+    }
+    if (o->n_refs && owner != UINT32_MAX)
+        ROW_SET(st, heap_graph_object, reference_set_id, owner, o->reference_row);
+}
+
+void graph_add_object(struct profiling_machine *s, struct heap_graph *g, struct graph_object new)
+{
+    struct storage *st = s->m->st;
+    if (!vec_push(&g->objects, new)) {
+        s->m->im->failed = true;
+        return;
+    }
+    struct graph_object *o = vec_last(&g->objects);
+    place(st, s->m->im, g, o->id, (uint32_t)g->objects.n);
+    for (size_t r = o->first_ref; r < o->first_ref + o->n_refs; r++)
+        if (g->refs.p[r])
+            place(st, s->m->im, g, g->refs.p[r], 0);
+    if (!storage_failed(st) && !s->m->im->failed)
+        add_references(st, g, o);
+}
+
+static void note_references(struct graph_build *b, const struct graph_object *o)
+{
+    struct row_range *last = b->all->reference_ranges.n ? vec_last(&b->all->reference_ranges) : NULL;
+    if (last && last->first + last->n == o->reference_row)
+        last->n += (uint32_t)o->n_refs;
+    else if (!vec_push(&b->all->reference_ranges, ((struct row_range){o->reference_row, (uint32_t)o->n_refs})))
+        b->s->m->im->failed = true;
+}
+
+static void write_references(struct graph_build *b)
 {
     struct heap_graph *g = b->g;
-    struct table *references = &b->st->t[T_heap_graph_reference];
     const struct graph_field internal = {0, import_str(b->s->m->im, "runtimeInternalObjects")};
     for (size_t i = 0; i < g->objects.n; i++) {
         const struct graph_object *o = &g->objects.p[i];
@@ -239,46 +270,53 @@ static void make_references(struct graph_build *b)
             continue;
         struct field_walk fields = graph_fields_of(b, o);
         bool known = o->n_fields || fields.type;
-        uint32_t set = references->n_rows, owner = graph_row_of(b, o->id);
         for (size_t r = o->first_ref; r < o->first_ref + o->n_refs; r++) {
             struct graph_field field = r >= o->first_internal ? internal : next_name(b, &fields, &known);
-            uint32_t owned = graph_row_of(b, g->refs.p[r]);
-            heap_graph_reference_insert(b->st, &(struct heap_graph_reference_row){
-                                                   .reference_set_id = set,
-                                                   .owner_id = owner,
-                                                   .owned_id = owned == UINT32_MAX ? COL_NULL : (int64_t)owned,
-                                                   .field_name = field.name,
-                                                   .field_type_name = g->of_file ? type_held(b, owned) : field.type});
+            uint32_t row = o->reference_row + (uint32_t)(r - o->first_ref);
+            ROW_SET(b->st, heap_graph_reference, field_name, row, field.name);
+            ROW_SET(b->st, heap_graph_reference, field_type_name, row,
+                    g->of_file ? type_held(b, g->refs.p[r]) : field.type);
         }
-        if (owner != UINT32_MAX)
-            ROW_SET(b->st, heap_graph_object, reference_set_id, owner, set);
+        note_references(b, o);
     }
+}
+
+/* What a file holds is whole: its objects stand in its own order, and what none of them is has no row. */
+static void add_rows_of_file(struct graph_build *b)
+{
+    struct heap_graph *g = b->g;
+    for (size_t i = 0; i < g->objects.n; i++)
+        place(b->st, b->s->m->im, g, g->objects.p[i].id, (uint32_t)i + 1);
+    for (size_t i = 0; i < g->objects.n && !storage_failed(b->st) && !b->s->m->im->failed; i++)
+        add_references(b->st, g, &g->objects.p[i]);
 }
 
 void heap_graph_tables(struct profiling_machine *s, struct heap_graphs *all, struct heap_graph *g)
 {
     struct storage *st = s->m->st;
     struct graph_build b = {.s = s, .all = all, .g = g, .st = st};
-    struct graph_rows rows = {.upid = g->upid, .first_class_use = (uint32_t)all->class_uses.n};
+    struct graph_rows rows = {.upid = g->upid,
+                              .first_class_use = (uint32_t)all->class_uses.n,
+                              .first_reference_range = (uint32_t)all->reference_ranges.n};
     uint32_t row = heap_graph_row(s, g->ts, g->upid);
     if (row != UINT32_MAX) {
         ROW_SET(st, heap_graph, heap_size, row, g->heap_size);
         ROW_SET(st, heap_graph, truncated, row, g->truncated);
     }
     make_classes(&b);
-    b.first_object = st->t[T_heap_graph_object].n_rows;
-    make_objects(&b);
     rows.n_class_uses = (uint32_t)all->class_uses.n - rows.first_class_use;
-    if (!storage_failed(st) && !s->m->im->failed) { /* rows and objects have the same order only when all are there */
-        rows.first_reference = st->t[T_heap_graph_reference].n_rows;
-        make_references(&b);
-        rows.n_references = st->t[T_heap_graph_reference].n_rows - rows.first_reference;
+    if (g->of_file)
+        add_rows_of_file(&b);
+    if (!storage_failed(st) && !s->m->im->failed) { /* each object and reference has its row only when none was lost */
+        for (size_t i = 0; i < g->places.n; i++)
+            if (g->places.p[i].told)
+                write_object(&b, &g->places.p[i]);
+        write_references(&b);
         graph_superclasses(&b);
         graph_reachable(&b);
         graph_native_sizes(&b);
     }
+    rows.n_reference_ranges = (uint32_t)all->reference_ranges.n - rows.first_reference_range;
     if (!vec_push(&all->done, rows))
         s->m->im->failed = true;
-    u64map_free(&b.row_of);
-    vec_free(&b.told);
 }
