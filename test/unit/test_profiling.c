@@ -457,8 +457,8 @@ START_TEST(a_heap_without_its_end_is_kept_as_far_as_it_goes)
     ck_assert_uint_eq(ROWS(heap_graph_object), 2);
     ck_assert_int_eq(STAT(heap_graph_non_finalized_graph), 1);
     ck_assert_int_eq(STAT_AT(heap_graph_missing_packet, 0), 1);
-    ck_assert_int_eq(STAT_AT(heap_graph_malformed_packet, upid), 1);  /* fields and references differ in number */
-    ck_assert_int_eq(STAT_AT(heap_graph_invalid_string_id, upid), 2); /* a location, a type */
+    ck_assert_int_eq(STAT_AT(heap_graph_malformed_packet, upid), 2);  /* fields and references, a type */
+    ck_assert_int_eq(STAT_AT(heap_graph_invalid_string_id, upid), 1); /* a location */
 }
 END_TEST
 

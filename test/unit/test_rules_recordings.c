@@ -152,6 +152,33 @@ static const struct rule rules[] = {
      "rule_name_hash,0;0,cr-triggered_rule_name_hash,0"},
     {"the state of the user interface", "1{8:2 10:1 78{1:5 2:300}}",
      "SELECT str_value FROM metadata WHERE name = 'ui_state'", "CAUQrAI="},
+    {"classes of a managed heap: each dump has its own, in the order in which its objects mention them",
+     "1{8:10 10:9 56{1:30 2{1:1 2:2 3:8} 9{1:1 3'A'} 9{1:2 3'B'}}} 1{8:20 10:9 56{1:30 2{1:1 2:1 3:8} 9{1:2 3'B'} "
+     "9{1:1 3'A'} 9{1:3 3'Z'} 9{1:3 3'C'}}}",
+     "SELECT id, name FROM heap_graph_class", "0,B;1,A;2,A;3,B;4,C"},
+    {"a class's loader is an object, told or not",
+     "1{8:10 10:9 56{1:30 2{1:7 2:1 3:8} 2{1:9 2:1 3:8} 9{1:1 3'A' 8:9} 9{1:2 3'B' 8:11} 9{1:3 3'C'}}}",
+     "SELECT name, classloader_id FROM heap_graph_class UNION ALL SELECT self_size, type_id FROM heap_graph_object",
+     "A,1;B,2;C,-;8,0;8,0;-1,0"},
+    {"classes that nothing was told of have rows without a name; that they would have told more counts once",
+     "1{8:10 10:9 56{1:30 2{1:1 2:7 3:8} 2{1:2 2:8} 2{1:3 2:8 5:1}}}",
+     "SELECT name, kind, 0 FROM heap_graph_class UNION ALL SELECT self_size, reference_set_id, type_id FROM "
+     "heap_graph_object UNION ALL SELECT name, value, idx FROM stats WHERE name GLOB 'heap_graph_*' AND value",
+     "-,-,0;-,-,0;8,-,0;0,-,1;0,0,1;heap_graph_malformed_packet,1,1"},
+    {"what weak references mean they do not hold; soft ones do",
+     "1{8:10 10:9 56{1:30 2{1:1 2:1 3:8 5:11 5:12} 2{1:2 2:2 3:8 5:13} 2{1:3 2:3 3:8 5:14} 2{1:4 2:4 3:8 5:15} 7{1:1 "
+     "1:2 1:3 1:4} 4{1:1 2'X java.lang.ref.Reference.referent'} 4{1:2 2'Y java.lang.ref.Reference.queue'} 9{1:1 3'W' "
+     "7:9 5:5} 9{1:2 3'S' 7:8 5:5} 9{1:3 3'F' 7:10 5:5} 9{1:4 3'P' 7:11 5:5} 9{1:5 3'R' 6:1 6:2}}}",
+     "SELECT group_concat(reachable, '') FROM (SELECT reachable FROM heap_graph_object ORDER BY id)", "101111010"},
+    {"a field that nothing was told of counts and has no name, those of superclasses after it have theirs",
+     "1{8:10 10:9 56{1:30 2{1:1 2:1 3:8 5:1 5:1 5:1} 2{1:2 2:1 3:8 4:77 5:1} 4{1:1 2'a'} 4{1:2 2'b'} 9{1:1 3'S' 5:2 "
+     "6:1 "
+     "6:9} 9{1:2 3'B' 6:2}}}",
+     "SELECT field_name, 0 FROM heap_graph_reference UNION ALL SELECT name, value FROM stats WHERE name GLOB "
+     "'heap_graph_*' AND value",
+     "a,0;-,0;b,0;-,0;heap_graph_malformed_packet,1"},
+    {"heaps whose end is missing count once", "1{8:10 10:9 56{1:30 5:1 2{1:1}}} 1{8:10 10:8 56{1:31 5:1 2{1:1}}}",
+     "SELECT count(), (SELECT value FROM stats WHERE name = 'heap_graph_non_finalized_graph') FROM heap_graph", "2,1"},
 };
 
 START_TEST(a_rule_holds)

@@ -127,9 +127,23 @@ static bool is_new(struct packet *p, struct u64map *map, uint64_t id, uint64_t v
     return added;
 }
 
+/* A type that is told again is what was told last. */
+static void tell_type(struct packet *p, struct heap_graph *g, const struct graph_type *t)
+{
+    bool added = false;
+    uint64_t *at = u64map_put(&g->type_of, t->id, &added);
+    if (at && added && vec_add(&g->types))
+        *at = g->types.n;
+    if (!at || !*at) {
+        p->m->im->failed = true;
+        return;
+    }
+    g->types.p[*at - 1] = *t;
+}
+
 static void add_type(struct packet *p, struct heap_graph *g, struct slice bytes)
 {
-    struct graph_type t = {.classloader_id = COL_NULL, .first_field = g->field_ids.n, .class_row = 0};
+    struct graph_type t = {.first_field = g->field_ids.n};
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     while (pb_next(&c, &f)) {
@@ -154,7 +168,7 @@ static void add_type(struct packet *p, struct heap_graph *g, struct slice bytes)
             t.kind = (uint8_t)(pb_u64(&f) <= MAX_KIND ? pb_u64(&f) : 0);
             break;
         case HEAP_GRAPH_TYPE_CLASSLOADER_ID:
-            t.classloader_id = (int64_t)(uint32_t)pb_u64(&f);
+            t.classloader_id = pb_u64(&f);
             break;
         }
     }
@@ -164,8 +178,7 @@ static void add_type(struct packet *p, struct heap_graph *g, struct slice bytes)
         count(p, STAT_heap_graph_malformed_packet, g->upid);
         return;
     }
-    if (is_new(p, &g->type_of, t.id, g->types.n + 1) && !vec_push(&g->types, t))
-        p->m->im->failed = true;
+    tell_type(p, g, &t);
 }
 
 /* An InternedString. */
@@ -230,6 +243,7 @@ void heap_graph_free(struct heap_graph *g)
     u64map_free(&g->field_of);
     u64map_free(&g->location_of);
     u64map_free(&g->place_of);
+    u64map_free(&g->class_of);
     *g = (struct heap_graph){.heap_size = COL_NULL};
 }
 
@@ -257,13 +271,10 @@ void heap_graph_parse(struct packet *p)
             else
                 add_roots(p, g, pb_bytes(&f));
             break;
-        case HEAP_GRAPH_TYPE_NAMES: { /* a type as the first recorders told it */
+        case HEAP_GRAPH_TYPE_NAMES: /* a type as the first recorders told it */
             text = numbered_string(&f, &iid);
-            struct graph_type t = {.id = iid, .name = import_slice(m->im, text), .classloader_id = COL_NULL};
-            if (is_new(p, &g->type_of, iid, g->types.n + 1) && !vec_push(&g->types, t))
-                m->im->failed = true;
+            tell_type(p, g, &(struct graph_type){.id = iid, .name = import_slice(m->im, text)});
             break;
-        }
         case HEAP_GRAPH_FIELD_NAMES:
             add_field(p, g, &f);
             break;
@@ -315,14 +326,17 @@ uint32_t heap_graph_row(struct profiling_machine *s, int64_t ts, uint32_t upid)
 
 void heap_graph_finish(struct profiling_machine *s)
 {
+    bool unfinished = false;
     for (size_t i = 0; s->graphs && i < s->graphs->graphs.n; i++) {
         struct heap_graph *g = &s->graphs->graphs.p[i];
         if (!g->begun)
             continue;
-        stats_add(&s->m->st->stats, s->m->id, STAT_heap_graph_non_finalized_graph, 1);
+        unfinished = true;
         heap_graph_tables(s, s->graphs, g);
         heap_graph_free(g);
     }
+    if (unfinished) /* counts once, however many there are */
+        stats_add(&s->m->st->stats, s->m->id, STAT_heap_graph_non_finalized_graph, 1);
 }
 
 void heap_graph_close(struct heap_graphs *all)
@@ -334,7 +348,6 @@ void heap_graph_close(struct heap_graphs *all)
     u64map_free(&all->by_sequence);
     vec_free(&all->graphs);
     u64map_free(&all->rows);
-    u64map_free(&all->classes);
     vec_free(&all->done);
     vec_free(&all->class_uses);
     vec_free(&all->reference_ranges);

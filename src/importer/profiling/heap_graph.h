@@ -23,8 +23,8 @@ struct graph_object {
 
 struct graph_type {
     uint64_t id, superclass_id, location_id, object_size;
-    uint64_t means; /* of the class object of a file: that class; 0: it is no class object */
-    int64_t classloader_id;
+    uint64_t means;               /* of the class object of a file: that class; 0: it is no class object */
+    uint64_t classloader_id;      /* an object; 0: not told */
     size_t first_field, n_fields; /* in `field_ids`: of its own; those of its superclasses follow */
     strid name;
     uint32_t class_row; /* heap_graph_class, once the tables are made */
@@ -81,6 +81,7 @@ struct heap_graph {
     struct number_list refs, field_ids;
     struct u64map type_of, field_of, location_of; /* number -> index + 1, index + 1, strid */
     struct u64map place_of;                       /* id of an object -> index in `places` + 1 */
+    struct u64map class_of;                       /* number of a type -> row of heap_graph_class + 1 */
 };
 
 struct row_range {
@@ -98,8 +99,7 @@ struct heap_graphs {
     struct u64map by_sequence; /* struct sequence * -> one of `graphs` + 1 */
     VEC(struct heap_graph)
     graphs;
-    struct u64map rows;    /* hash of time and process -> row of heap_graph */
-    struct u64map classes; /* row_intern() of heap_graph_class */
+    struct u64map rows; /* hash of time and process -> row of heap_graph */
     VEC(struct graph_rows)
     done; /* for names that come later */
     VEC(uint32_t)
@@ -126,6 +126,7 @@ struct graph_build {
     struct heap_graphs *all;
     struct heap_graph *g;
     struct storage *st;
+    bool unexplained; /* the type of an object that would have said more of it was not told */
 };
 
 /* Walks the numbers of an object's fields: its own list, or that of its class and, after it, of each superclass. */

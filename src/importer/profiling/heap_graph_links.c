@@ -20,8 +20,8 @@ enum {
     NO_ROOT = 0xff,
 };
 
-/* The place of the object in the field `name` of an object, NO_PLACE when there is none. */
-static uint32_t referred_by(const struct graph_build *b, const struct graph_object *o, strid name)
+/* The index in `refs` of what is in the field `name` of an object, SIZE_MAX when there is none. */
+static size_t reference_named(const struct graph_build *b, const struct graph_object *o, strid name)
 {
     struct field_walk fields = graph_fields_of(b, o);
     uint64_t id;
@@ -29,9 +29,16 @@ static uint32_t referred_by(const struct graph_build *b, const struct graph_obje
     for (size_t r = o->first_ref; name && r < end && graph_next_field(&fields, &id); r++) {
         const struct graph_field *f = graph_field_of(b, id);
         if (f && f->name == name)
-            return graph_place_of(b->g, b->g->refs.p[r]);
+            return r;
     }
-    return NO_PLACE;
+    return SIZE_MAX;
+}
+
+/* The place of the object in that field, NO_PLACE when there is none. */
+static uint32_t referred_by(const struct graph_build *b, const struct graph_object *o, strid name)
+{
+    size_t at = reference_named(b, o, name);
+    return at == SIZE_MAX ? NO_PLACE : graph_place_of(b->g, b->g->refs.p[at]);
 }
 
 static strid find_name(const struct graph_build *b, const char *name)
@@ -123,11 +130,13 @@ static void add_image_roots(struct graph_build *b)
             b->s->m->im->failed = true;
 }
 
-/* The field whose object a reference of that kind does not hold; 0: it holds all. */
-static strid weak_field(const struct graph_build *b, const struct graph_object *o)
+/* The reference that an object of that kind does not hold what it means by; SIZE_MAX: it holds all. Packets tell soft
+ * ones as if they held, too. */
+static size_t weak_reference(const struct graph_build *b, const struct graph_object *o)
 {
-    const struct graph_type *t = b->g->of_file && o ? graph_type_of(b, o->type_id) : NULL;
-    return t && t->kind >= KIND_SOFT && t->kind <= KIND_PHANTOM ? find_name(b, "java.lang.ref.Reference.referent") : 0;
+    const struct graph_type *t = o ? graph_type_of(b, o->type_id) : NULL;
+    bool weak = t && t->kind >= (b->g->of_file ? KIND_SOFT : KIND_SOFT + 1) && t->kind <= KIND_PHANTOM;
+    return weak ? reference_named(b, o, find_name(b, "java.lang.ref.Reference.referent")) : SIZE_MAX;
 }
 
 static const char *root_name(const struct heap_graph *g, uint8_t type)
@@ -157,11 +166,10 @@ static void reach(struct graph_build *b, uint32_t *queue, size_t n_queue)
     struct heap_graph *g = b->g;
     for (size_t at = 0; at < n_queue; at++) {
         const struct graph_object *o = graph_object_at(g, queue[at]);
-        strid weak = weak_field(b, o);
+        size_t weak = weak_reference(b, o);
         for (size_t r = o ? o->first_ref : 0; o && r < o->first_ref + o->n_refs; r++) {
             uint32_t owned = graph_place_of(g, g->refs.p[r]), row = graph_row_at(g, owned);
-            if (owned == NO_PLACE || ROW_GET(b->st, heap_graph_object, reachable, row) ||
-                (weak && g->field_ids.p[o->first_field + (r - o->first_ref)] == weak))
+            if (owned == NO_PLACE || ROW_GET(b->st, heap_graph_object, reachable, row) || r == weak)
                 continue;
             ROW_SET(b->st, heap_graph_object, reachable, row, 1);
             if (g->of_file)

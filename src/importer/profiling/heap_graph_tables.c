@@ -1,7 +1,7 @@
 /* The tables of a managed heap: classes, objects and references. */
 #include "importer/profiling/heap_graph.h"
 
-#include "base/hash.h"
+#include <stdlib.h>
 
 static const char *const kinds[] = {
     "KIND_UNKNOWN",        "KIND_NORMAL",         "KIND_NOREFERENCES",        "KIND_STRING",
@@ -30,14 +30,21 @@ struct graph_type *graph_type_of(const struct graph_build *b, uint64_t id)
 
 /* --- classes ------------------------------------------------------------------------------------------------------ */
 
-/* The row of a class; classes of the same name, file, loader and kind are one, whichever dump has them. */
-static uint32_t class_row(const struct graph_build *b, strid name, strid location, int64_t loader, uint8_t kind)
+/* The row of a class of packets, which each dump has its own of: made when the first object, or else the type, is told.
+ */
+static uint32_t class_row(struct storage *st, struct importer *im, struct heap_graph *g, uint64_t type_id)
 {
-    int64_t words[heap_graph_class_n_columns] = {name,     0,      location,
-                                                 COL_NULL, loader, import_str(b->s->m->im, kinds[kind])};
-    uint64_t salt = hash_combine(hash_combine(location, (uint64_t)loader), kind);
-    return row_intern(b->s, &b->all->classes, &b->st->t[T_heap_graph_class], words, heap_graph_class_c_name + 1, salt,
-                      NULL);
+    bool added = false;
+    uint64_t *slot = u64map_put(&g->class_of, type_id, &added);
+    if (!slot) {
+        im->failed = true;
+        return 0;
+    }
+    if (added)
+        *slot = (uint64_t)heap_graph_class_insert(
+                    st, &(struct heap_graph_class_row){.superclass_id = COL_NULL, .classloader_id = COL_NULL}) +
+                1;
+    return (uint32_t)*slot - 1;
 }
 
 /* A class of a file: of kinds it tells only references. */
@@ -50,19 +57,53 @@ static uint32_t class_row_of_file(const struct graph_build *b, const struct grap
                                                                          .kind = import_str(b->s->m->im, kind)});
 }
 
+static void use_class(struct graph_build *b, uint32_t row)
+{
+    if (!vec_push(&b->all->class_uses, row))
+        b->s->m->im->failed = true;
+}
+
+static void make_classes_of_file(struct graph_build *b)
+{
+    struct heap_graph *g = b->g;
+    for (size_t i = 0; i < g->types.n; i++) {
+        g->types.p[i].class_row = class_row_of_file(b, &g->types.p[i]);
+        use_class(b, g->types.p[i].class_row);
+    }
+}
+
+static int by_id(const void *a, const void *b)
+{
+    uint64_t x = ((const struct graph_type *)a)->id, y = ((const struct graph_type *)b)->id;
+    return x < y ? -1 : x > y;
+}
+
+/* Puts the types into the order of their numbers. */
+static void sort_types(struct heap_graph *g)
+{
+    if (g->types.n)
+        qsort(g->types.p, g->types.n, sizeof *g->types.p, by_id);
+    for (size_t i = 0; i < g->types.n; i++)
+        *u64map_get(&g->type_of, g->types.p[i].id) = i + 1;
+}
+
 static void make_classes(struct graph_build *b)
 {
     struct heap_graph *g = b->g;
+    sort_types(g);
     for (size_t i = 0; i < g->types.n; i++) {
         struct graph_type *t = &g->types.p[i];
         const uint64_t *location = t->has_location ? u64map_get(&g->location_of, t->location_id) : NULL;
         if (t->has_location && !location)
             count(b, STAT_heap_graph_invalid_string_id);
-        t->class_row = g->of_file ? class_row_of_file(b, t)
-                                  : class_row(b, t->name, location ? (strid)*location : 0, t->classloader_id, t->kind);
-        if (!vec_push(&b->all->class_uses, t->class_row))
-            b->s->m->im->failed = true;
+        t->class_row = class_row(b->st, b->s->m->im, g, t->id);
+        ROW_SET(b->st, heap_graph_class, name, t->class_row, t->name);
+        ROW_SET(b->st, heap_graph_class, location, t->class_row, location ? *location : 0);
+        ROW_SET(b->st, heap_graph_class, kind, t->class_row, import_str(b->s->m->im, kinds[t->kind]));
     }
+    size_t it = 0;
+    for (const struct u64map_slot *class; (class = u64map_next(&g->class_of, &it));)
+        use_class(b, (uint32_t) class->value - 1);
 }
 
 /* --- objects ------------------------------------------------------------------------------------------------------ */
@@ -130,10 +171,9 @@ static void write_object(struct graph_build *b, const struct graph_place *place)
     const struct graph_object *o = &b->g->objects.p[place->told - 1];
     const struct graph_type *t = graph_type_of(b, o->type_id);
     uint64_t self_size = o->self_size || !t || b->g->of_file ? o->self_size : t->object_size;
-    if (!t)
-        count(b, STAT_heap_graph_invalid_string_id);
+    b->unexplained |= !t && (!o->self_size || (o->first_internal > o->first_ref && !o->n_fields));
     ROW_SET(b->st, heap_graph_object, type_id, place->row,
-            t ? t->class_row : class_row(b, import_str(b->s->m->im, ""), 0, COL_NULL, 0));
+            t ? t->class_row : class_row(b->st, b->s->m->im, b->g, o->type_id));
     ROW_SET(b->st, heap_graph_object, self_size, place->row, (int64_t)self_size);
     ROW_SET(b->st, heap_graph_object, heap_type, place->row, heap_name(b, o->heap_type));
     if (o->data)
@@ -196,17 +236,17 @@ const struct graph_field *graph_field_of(const struct graph_build *b, uint64_t i
     return at ? &b->g->fields.p[*at - 1] : NULL;
 }
 
-/* The names of an object's references, one after another; those that cannot be told have none. */
-static struct graph_field next_name(const struct graph_build *b, struct field_walk *fields, bool *known)
+/* The names of an object's references, one after another; those that cannot be told have none. It counts where its
+ * class would have to tell them. */
+static struct graph_field next_name(const struct graph_build *b, struct field_walk *fields, bool own, bool *known)
 {
     uint64_t id;
-    const struct graph_field *field = NULL;
-    if (*known && graph_next_field(fields, &id))
-        field = graph_field_of(b, id);
-    if (*known && !field) { /* a field or superclass that nothing was told of, or more references than fields */
+    if (!*known)
+        return (struct graph_field){0};
+    *known = graph_next_field(fields, &id);
+    const struct graph_field *field = *known ? graph_field_of(b, id) : NULL;
+    if (!field && !own) /* a field or superclass that nothing was told of, or more references than fields */
         count(b, STAT_heap_graph_malformed_packet);
-        *known = fields->at != fields->end;
-    }
     return field ? *field : (struct graph_field){0};
 }
 
@@ -243,6 +283,7 @@ void graph_add_object(struct profiling_machine *s, struct heap_graph *g, struct 
         return;
     }
     struct graph_object *o = vec_last(&g->objects);
+    class_row(st, s->m->im, g, o->type_id);
     place(st, s->m->im, g, o->id, (uint32_t)g->objects.n);
     for (size_t r = o->first_ref; r < o->first_ref + o->n_refs; r++)
         if (g->refs.p[r])
@@ -271,7 +312,7 @@ static void write_references(struct graph_build *b)
         struct field_walk fields = graph_fields_of(b, o);
         bool known = o->n_fields || fields.type;
         for (size_t r = o->first_ref; r < o->first_ref + o->n_refs; r++) {
-            struct graph_field field = r >= o->first_internal ? internal : next_name(b, &fields, &known);
+            struct graph_field field = r >= o->first_internal ? internal : next_name(b, &fields, o->n_fields, &known);
             uint32_t row = o->reference_row + (uint32_t)(r - o->first_ref);
             ROW_SET(b->st, heap_graph_reference, field_name, row, field.name);
             ROW_SET(b->st, heap_graph_reference, field_type_name, row,
@@ -291,6 +332,20 @@ static void add_rows_of_file(struct graph_build *b)
         add_references(b->st, g, &g->objects.p[i]);
 }
 
+/* A class's loader is an object, told or not. */
+static void set_loaders(struct graph_build *b)
+{
+    struct heap_graph *g = b->g;
+    for (size_t i = 0; i < g->types.n; i++) {
+        const struct graph_type *t = &g->types.p[i];
+        if (t->classloader_id)
+            place(b->st, b->s->m->im, g, t->classloader_id, 0);
+        uint32_t loader = graph_row_at(g, graph_place_of(g, t->classloader_id));
+        if (loader != UINT32_MAX)
+            ROW_SET(b->st, heap_graph_class, classloader_id, t->class_row, (int64_t)loader);
+    }
+}
+
 void heap_graph_tables(struct profiling_machine *s, struct heap_graphs *all, struct heap_graph *g)
 {
     struct storage *st = s->m->st;
@@ -303,15 +358,22 @@ void heap_graph_tables(struct profiling_machine *s, struct heap_graphs *all, str
         ROW_SET(st, heap_graph, heap_size, row, g->heap_size);
         ROW_SET(st, heap_graph, truncated, row, g->truncated);
     }
-    make_classes(&b);
+    if (g->of_file)
+        make_classes_of_file(&b);
+    else
+        make_classes(&b);
     rows.n_class_uses = (uint32_t)all->class_uses.n - rows.first_class_use;
     if (g->of_file)
         add_rows_of_file(&b);
+    else
+        set_loaders(&b);
     if (!storage_failed(st) && !s->m->im->failed) { /* each object and reference has its row only when none was lost */
         for (size_t i = 0; i < g->places.n; i++)
             if (g->places.p[i].told)
                 write_object(&b, &g->places.p[i]);
         write_references(&b);
+        if (b.unexplained)
+            count(&b, STAT_heap_graph_malformed_packet);
         graph_superclasses(&b);
         graph_reachable(&b);
         graph_native_sizes(&b);
