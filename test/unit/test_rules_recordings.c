@@ -179,6 +179,12 @@ static const struct rule rules[] = {
      "a,0;-,0;b,0;-,0;heap_graph_malformed_packet,1"},
     {"heaps whose end is missing count once", "1{8:10 10:9 56{1:30 5:1 2{1:1}}} 1{8:10 10:8 56{1:31 5:1 2{1:1}}}",
      "SELECT count(), (SELECT value FROM stats WHERE name = 'heap_graph_non_finalized_graph') FROM heap_graph", "2,1"},
+    {"wake locks: slices and tracks have names of 31 bytes at most, and yet are told apart",
+     "1{8:1 10:1 1{1:0 2{1:100 2:5 404{1'twenty_one_characters'}} 2{1:110 2:5 404{1'a_lock_of_a_long_name_1'}} 2{1:120 "
+     "2:5 404{1'a_lock_of_a_long_name_2'}} 2{1:130 2:5 405{1'a_lock_of_a_long_name_1'}}}}",
+     "SELECT s.ts, dur, s.name, t.name FROM slice AS s JOIN track AS t ON t.id = track_id",
+     "100,-1,Wakelock(twenty_one_characters),Wakelock(twenty_one_characters);110,20,Wakelock(a_lock_of_a_long_name_,"
+     "Wakelock(a_lock_of_a_long_name_;120,-1,Wakelock(a_lock_of_a_long_name_,Wakelock(a_lock_of_a_long_name_"},
 };
 
 START_TEST(a_rule_holds)

@@ -146,9 +146,13 @@ static void device_pm_callback_end(const struct ftrace_event *e)
 
 /* --- wake locks: one slice while a lock is held at all ------------------------------------------------------------ */
 
+/* Names end after 31 bytes, those of longer locks without a bracket. */
 static strid wakelock_name(const struct ftrace_event *e, struct slice lock)
 {
-    return ftrace_name(e, "Wakelock(%.*s)", (int)lock.len, (const char *)lock.p);
+    enum { MAX_NAME = 31 };
+    char name[MAX_NAME + 1];
+    snprintf(name, sizeof name, "Wakelock(%.*s)", (int)lock.len, (const char *)lock.p);
+    return ftrace_text(e, name);
 }
 
 static uint32_t wakelock_track(const struct ftrace_event *e, struct slice lock)
