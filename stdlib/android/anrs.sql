@@ -19,9 +19,12 @@ SELECT
     WHEN $subject GLOB '*onStartJob*' THEN 'JOB_SERVICE_START'
     WHEN $subject GLOB '*onStopJob*' THEN 'JOB_SERVICE_STOP'
     WHEN $subject GLOB '*onBind*' OR $subject GLOB '*Timed out while trying to bind*' THEN 'JOB_SERVICE_BIND'
+    WHEN $subject GLOB '*required notification not provided*' THEN 'JOB_SERVICE_NOTIFICATION_NOT_PROVIDED'
+    -- the system asks in the name of the application when a fence never came
+    WHEN $subject GLOB '*GPU hang*' THEN 'GPU_HANG'
     WHEN $subject GLOB '*App requested*' THEN 'APP_TRIGGERED'
-    WHEN $subject GLOB 'GPU hang*' THEN 'GPU_HANG'
     WHEN $subject GLOB '*FOREGROUND_SERVICE_TYPE_SHORT_SERVICE*' THEN 'FOREGROUND_SHORT_SERVICE_TIMEOUT'
+    WHEN $subject GLOB 'A foreground service of *did not stop within a timeout*' THEN 'FOREGROUND_SERVICE_TIMEOUT'
     WHEN $subject GLOB '*failed to complete startup*' THEN 'BIND_APPLICATION'
     WHEN $process_name = 'system_server' THEN 'SYSTEM_SERVER_WATCHDOG_TIMEOUT'
     ELSE 'UNKNOWN_ANR_TYPE'
@@ -84,6 +87,8 @@ SELECT
     WHEN 'INPUT_DISPATCHING_TIMEOUT_NO_FOCUSED_WINDOW' THEN regexp_extract($subject, '\([^ ]+ ([^ )]+)')
     WHEN 'EXECUTING_SERVICE' THEN regexp_extract($subject, 'executing service ([^ ,]+)')
     WHEN 'START_FOREGROUND_SERVICE' THEN regexp_extract($subject, ' u[0-9]+ ([^ }]+)')
+    WHEN 'FOREGROUND_SHORT_SERVICE_TIMEOUT' THEN regexp_extract($subject, 'ComponentInfo\{([^}]+)')
+    WHEN 'FOREGROUND_SERVICE_TIMEOUT' THEN regexp_extract($subject, 'ComponentInfo\{([^}]+)')
   END;
 
 -- Timers that ran out: "expired(id,pid,uid,type,ms)".

@@ -296,15 +296,20 @@ static const struct {
      "AID_ROOT,AID_RADIO,AID_UPROBESTATS,AID_DIAG,AID_NOBODY,SHARED_GID,ISOLATED_UID,uid=1000555,-"},
     {"android.anrs",
      "SELECT _extract_anr_type(NULL, 'a'), _extract_anr_type('x', 'a'), _extract_anr_type('x', 'system_server'), "
-     "_extract_anr_type('GPU hang', 'a'), _default_anr_dur('BROADCAST_OF_INTENT', 'Broadcast of Intent { act=x }'), "
+     "_extract_anr_type('App requested: a fence is stuck. Indicates GPU hang', 'a'), "
+     "_extract_anr_type('App requested: own check', 'a'), "
+     "_extract_anr_type('A foreground service of type x did not stop within a timeout: ComponentInfo{a/b}', 'a'), "
+     "_extract_anr_type('required notification not provided', 'a'), "
+     "_default_anr_dur('BROADCAST_OF_INTENT', 'Broadcast of Intent { act=x }'), "
      "_default_anr_dur('BROADCAST_OF_INTENT', 'flg=0x10'), _default_anr_dur('JOB_SERVICE_BIND', ''), "
      "_get_component('EXECUTING_SERVICE', 'executing service com.a/.S, 1'), "
      "_get_component('START_FOREGROUND_SERVICE', 'Context.x ServiceRecord{12 u0 com.a/.F}'), "
+     "_get_component('FOREGROUND_SERVICE_TIMEOUT', 'did not stop within a timeout: ComponentInfo{com.a/com.a.T}'), "
      "_get_component('INPUT_DISPATCHING_TIMEOUT', 'Input dispatching timed out (1a com.a/com.a.M is not responding)'), "
      "_extract_anr_duration_from_subject('Blocked in handler for 12s'), "
      "_extract_anr_duration_from_subject('Waited 5001ms')",
-     "-,UNKNOWN_ANR_TYPE,SYSTEM_SERVER_WATCHDOG_TIMEOUT,GPU_HANG,10000,60000,8000,com.a/.S,com.a/.F,com.a/"
-     "com.a.M,12000,-"},
+     "-,UNKNOWN_ANR_TYPE,SYSTEM_SERVER_WATCHDOG_TIMEOUT,GPU_HANG,APP_TRIGGERED,FOREGROUND_SERVICE_TIMEOUT,"
+     "JOB_SERVICE_NOTIFICATION_NOT_PROVIDED,10000,60000,8000,com.a/.S,com.a/.F,com.a/com.a.T,com.a/com.a.M,12000,-"},
     {"android.battery_stats",
      "SELECT android_battery_stats_counter_to_string('battery_stats.wifi', 1), "
      "android_battery_stats_counter_to_string('battery_stats.audio', 7), "
