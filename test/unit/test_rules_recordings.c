@@ -185,6 +185,12 @@ static const struct rule rules[] = {
      "SELECT s.ts, dur, s.name, t.name FROM slice AS s JOIN track AS t ON t.id = track_id",
      "100,-1,Wakelock(twenty_one_characters),Wakelock(twenty_one_characters);110,20,Wakelock(a_lock_of_a_long_name_,"
      "Wakelock(a_lock_of_a_long_name_;120,-1,Wakelock(a_lock_of_a_long_name_,Wakelock(a_lock_of_a_long_name_"},
+    {"kernel wakelocks of one name add up, whatever their numbers; the type is that of the one told last",
+     "1{8:10 10:1 13:1 115{1{1:1 2'a' 3:1} 1{1:2 2'a' 3:2} 1{1:3 2'b' 3:1} 2:1 2:2 3:5 3:7}} 1{8:20 10:1 115{2:1 3:1}} "
+     "1{8:30 10:1 13:1 115{1{1:1 2'a' 3:1} 2:1 3:50}}",
+     "SELECT ts, name, value / 1e6, extract_arg(dimension_arg_set_id, 'wakelock_type') FROM counter JOIN counter_track "
+     "AS t ON t.id = track_id",
+     "10,a,12.0,native;20,a,13.0,kernel;30,a,50.0,kernel"},
 };
 
 START_TEST(a_rule_holds)

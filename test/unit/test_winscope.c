@@ -179,8 +179,9 @@ START_TEST(lines_of_protolog)
     protolog_line(40, 3, "2:1");
     protolog_line(50, 4, "");
     protolog_line(60, 5, "");
+    protolog_line(70, 4, "3:2");
     trace_fixture_load(&f);
-    ck_assert_uint_eq(ROWS(protolog), 6);
+    ck_assert_uint_eq(ROWS(protolog), 7);
     ck_assert_str_eq(TEXT(protolog, message, 0), "word is 5, 10, true, 100%");
     ck_assert_str_eq(TEXT(protolog, level, 0), "INFO");
     ck_assert_str_eq(TEXT(protolog, tag, 0), "tag");
@@ -192,11 +193,14 @@ START_TEST(lines_of_protolog)
     ck_assert_int_eq(GET(protolog, stacktrace, 2), 0);
     ck_assert_str_eq(TEXT(protolog, message, 3), "word");
     ck_assert_str_eq(TEXT(protolog, level, 4), "WARN");
+    ck_assert_str_eq(TEXT(protolog, tag, 4), "COLLISION_GROUP");
+    ck_assert_str_eq(TEXT(protolog, message, 4), "<PROTOLOG COLLISION (id=0x0x4) MULTIPLE TYPE MATCHES : 'a',\n 'b'>");
+    ck_assert_str_eq(TEXT(protolog, message, 6), "<PROTOLOG COLLISION (id=0x0x4) NO TYPE MATCH>");
     ck_assert_int_eq(GET(protolog, message, 5), 0);
     ck_assert_int_eq(STAT(winscope_protolog_param_mismatch), 2);
     ck_assert_int_eq(STAT(winscope_protolog_group_tag_missing), 1);
     ck_assert_int_eq(STAT(winscope_protolog_missing_interned_arg_parse_errors), 1);
-    ck_assert_int_eq(STAT(winscope_protolog_message_collision), 1);
+    ck_assert_int_eq(STAT(winscope_protolog_message_collision), 2);
     ck_assert_int_eq(STAT(winscope_protolog_message_collision_resolved), 1);
     ck_assert_int_eq(STAT(winscope_protolog_message_decoding_failed), 1);
 }

@@ -6,18 +6,26 @@
 
 enum { NS_IN_MS = 1000000 };
 
-struct wakelock {
-    uint64_t state; /* the incremental state that named it */
-    uint64_t id;
+struct wakelock { /* what a number means */
+    strid name, type;
+};
+
+/* How long locks of one name were held in one incremental state, as far as it was told; of what type the last one was.
+ */
+struct wakelock_time {
+    uint64_t state;
     uint64_t held_ms;
-    uint32_t counter; /* index */
+    struct wakelock lock;
 };
 
 struct wakelocks {
     struct u64map ids;      /* hash of (state, id) -> index of locks */
+    struct u64map names;    /* hash of (state, name) -> index of times */
     struct u64map counters; /* hash of (name, type) -> index of counters */
     VEC(struct wakelock)
     locks;
+    VEC(struct wakelock_time)
+    times;
     VEC(struct sparse_counter)
     counter;
 };
@@ -27,58 +35,72 @@ void wakelocks_close(struct wakelocks *w)
     if (!w)
         return;
     u64map_free(&w->ids);
+    u64map_free(&w->names);
     u64map_free(&w->counters);
     vec_free(&w->locks);
+    vec_free(&w->times);
     vec_free(&w->counter);
     mem_free(w);
 }
 
-/* The counter of a name and type, made when new; UINT32_MAX when out of memory. */
-static uint32_t counter_of(struct machine_ctx *m, struct wakelocks *w, strid name, uint64_t type)
+/* The counter of a name and type, made when new; NULL when out of memory. */
+static struct sparse_counter *counter_of(struct machine_ctx *m, struct wakelocks *w, const struct wakelock *lock)
 {
-    static const char *const types[] = {"unknown", "kernel", "native"};
-    strid type_text = import_str(m->im, types[type < sizeof types / sizeof *types ? type : 0]);
     bool added = false;
-    uint64_t *at = u64map_put(&w->counters, hash_combine(hash_u64(name), type_text), &added);
-    if (!at)
-        return UINT32_MAX;
-    if (!added)
-        return (uint32_t)*at;
-    struct track_dim dims[] = {{"wakelock_name", DIM_STR, name}, {"wakelock_type", DIM_STR, type_text}};
-    struct track_spec spec = {.type = "android_kernel_wakelock",
-                              .event_type = TRACK_COUNTER,
-                              .name = name,
-                              .unit = import_str(m->im, "ms"),
-                              .parent = UINT32_MAX,
-                              .dims = dims,
-                              .n_dims = 2};
-    if (!vec_push(&w->counter, (struct sparse_counter){.track = track_intern(m->im->tracks, m->id, &spec)}))
-        return UINT32_MAX;
-    *at = w->counter.n - 1;
-    return (uint32_t)*at;
+    uint64_t *at = u64map_put(&w->counters, hash_combine(hash_u64(lock->name), lock->type), &added);
+    if (at && added) {
+        struct track_dim dims[] = {{"wakelock_name", DIM_STR, lock->name}, {"wakelock_type", DIM_STR, lock->type}};
+        struct track_spec spec = {.type = "android_kernel_wakelock",
+                                  .event_type = TRACK_COUNTER,
+                                  .name = lock->name,
+                                  .unit = import_str(m->im, "ms"),
+                                  .parent = UINT32_MAX,
+                                  .dims = dims,
+                                  .n_dims = 2};
+        *at = w->counter.n;
+        if (!vec_push(&w->counter, (struct sparse_counter){.track = track_intern(m->im->tracks, m->id, &spec)}))
+            at = NULL;
+    }
+    return at && *at < w->counter.n ? &w->counter.p[*at] : NULL;
 }
 
+/* What a number means, the first of several. */
 static void name_wakelock(struct packet *p, struct wakelocks *w, uint64_t state, struct slice bytes)
 {
+    static const char *const types[] = {"unknown", "kernel", "native"};
     struct machine_ctx *m = p->m;
     uint64_t id = android_number(bytes, KERNEL_WAKELOCK_DATA_WAKELOCK_WAKELOCK_ID);
-    strid name = android_text(m, bytes, KERNEL_WAKELOCK_DATA_WAKELOCK_WAKELOCK_NAME);
+    uint64_t type = android_number(bytes, KERNEL_WAKELOCK_DATA_WAKELOCK_WAKELOCK_TYPE);
+    struct wakelock lock = {android_text(m, bytes, KERNEL_WAKELOCK_DATA_WAKELOCK_WAKELOCK_NAME),
+                            import_str(m->im, types[type < sizeof types / sizeof *types ? type : 0])};
     bool added = false;
     uint64_t *at = u64map_put(&w->ids, hash_combine(state, id), &added);
-    uint32_t counter =
-        at ? counter_of(m, w, name, android_number(bytes, KERNEL_WAKELOCK_DATA_WAKELOCK_WAKELOCK_TYPE)) : UINT32_MAX;
-    if (counter == UINT32_MAX) {
-        m->im->failed = true;
-        return;
-    }
-    if (!added) {
+    if (at && !added) {
         stats_add(&m->st->stats, m->id, STAT_kernel_wakelock_reused_id, 1);
-        w->locks.p[*at].counter = counter;
         return;
     }
-    *at = w->locks.n;
-    if (!vec_push(&w->locks, (struct wakelock){.state = state, .id = id, .counter = counter}))
+    if (at)
+        *at = w->locks.n;
+    if (!at || !vec_push(&w->locks, lock))
         m->im->failed = true;
+}
+
+static void add_time(struct machine_ctx *m, struct wakelocks *w, uint64_t state, const struct wakelock *lock,
+                     uint64_t held)
+{
+    bool added = false;
+    uint64_t *at = u64map_put(&w->names, hash_combine(state, lock->name), &added);
+    if (at && added) {
+        *at = w->times.n;
+        if (!vec_push(&w->times, (struct wakelock_time){.state = state}))
+            at = NULL;
+    }
+    if (!at || *at >= w->times.n) {
+        m->im->failed = true;
+        return;
+    }
+    w->times.p[*at].held_ms += held;
+    w->times.p[*at].lock = *lock;
 }
 
 static void count_errors(struct machine_ctx *m, uint64_t flags)
@@ -110,13 +132,15 @@ void kernel_wakelocks_parse(struct packet *p)
     while (pb_next_number(&ids, &id) && pb_next_number(&times, &held)) {
         const uint64_t *at = u64map_get(&w->ids, hash_combine(state, id));
         if (at && *at < w->locks.n)
-            w->locks.p[*at].held_ms += held;
+            add_time(m, w, state, &w->locks.p[*at], held);
         else
             stats_add(&m->st->stats, m->id, STAT_kernel_wakelock_unknown_id, 1);
     }
-    for (size_t i = 0; i < w->locks.n; i++) /* those that are not told did not grow */
-        if (w->locks.p[i].state == state)
-            sparse_push(m->im, &w->counter.p[w->locks.p[i].counter], p->ts,
-                        (double)w->locks.p[i].held_ms * (double)NS_IN_MS);
+    for (size_t i = 0; i < w->times.n; i++) { /* those that are not told did not grow */
+        const struct wakelock_time *t = &w->times.p[i];
+        struct sparse_counter *counter = t->state == state ? counter_of(m, w, &t->lock) : NULL;
+        if (counter)
+            sparse_push(m->im, counter, p->ts, (double)t->held_ms * (double)NS_IN_MS);
+    }
     count_errors(m, android_number(p->field, KERNEL_WAKELOCK_DATA_ERROR_FLAGS));
 }

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#define COLLISION_TAG "COLLISION_GROUP"
+
 enum { MAX_TEXT = 8192, NONE = UINT32_MAX };
 
 struct template
@@ -68,7 +70,7 @@ static void add_template(struct packet *p, struct protolog *l, struct slice byte
         uint32_t i = (uint32_t)*first;
         for (;; i = l->list.p[i].next) {
             const struct template *k = &l->list.p[i];
-            if (k->text == t.text && k->level == t.level && k->group == t.group)
+            if (k->text == t.text && k->level == t.level && k->group == t.group && k->location == t.location)
                 return; /* told again */
             if (k->next == NONE)
                 break;
@@ -93,7 +95,7 @@ static void add_group(struct packet *p, struct protolog *l, struct slice bytes)
         *known = tag;
     } else if (*known != tag) {
         count(p, STAT_winscope_protolog_group_tag_collision);
-        *known = import_str(p->m->im, "<GROUP_TAG_COLLISION>");
+        *known = import_str(p->m->im, COLLISION_TAG);
     }
 }
 
@@ -266,6 +268,26 @@ static const struct template *only_fitting(struct packet *p, const struct protol
     return found;
 }
 
+/* What a line says for which several templates fit, or none: all that it may mean. */
+static strid collision_text(struct packet *p, const struct protolog *l, uint32_t first, uint64_t id)
+{
+    const struct strpool *strings = &p->m->st->strings;
+    char out[MAX_TEXT];
+    int n = snprintf(out, sizeof out, "<PROTOLOG COLLISION (id=0x0x%" PRIx64 ") ", id);
+    bool some = false;
+    for (uint32_t i = first; i != NONE && (size_t)n < sizeof out; i = l->list.p[i].next) {
+        if (!fits(p, l->list.p[i].text))
+            continue;
+        struct slice line = strpool_view(strings, format_line(p, l->list.p[i].text));
+        n += snprintf(out + n, sizeof out - (size_t)n, "%s'%.*s'",
+                      some ? ",\n " : "MULTIPLE TYPE MATCHES : ", (int)line.len, (const char *)line.p);
+        some = true;
+    }
+    if ((size_t)n < sizeof out)
+        n += snprintf(out + n, sizeof out - (size_t)n, "%s>", some ? "" : "NO TYPE MATCH");
+    return import_slice(p->m->im, slice_of(out, (size_t)n < sizeof out ? (size_t)n : sizeof out - 1));
+}
+
 static strid tag_of(struct packet *p, const struct protolog *l, uint32_t group)
 {
     const uint64_t *tag = u64map_get(&l->tags, group);
@@ -302,7 +324,8 @@ void protolog_parse(struct packet *p)
     } else if (first) {
         count(p, STAT_winscope_protolog_message_collision);
         row.level = import_str(im, "WARN");
-        row.message = strpool_printf(&p->m->st->strings, "<PROTOLOG MESSAGE COLLISION (id=0x%" PRIx64 ")>", id);
+        row.tag = import_str(im, COLLISION_TAG);
+        row.message = collision_text(p, l, (uint32_t)*first, id);
     } else {
         count(p, STAT_winscope_protolog_message_decoding_failed);
     }
