@@ -143,6 +143,9 @@ struct engine_dialect {
     void (*destroy)(void *ctx);
     /* The function of that name and number of arguments, scalar or a table. */
     bool (*find_function)(void *ctx, const char *name, int n_args, bool table, struct engine_sql_function *out);
+    /* What a column without an alias is called, where the front end has put something in the place of what was written
+     * (mem_alloc); NULL: as it is, or no memory. */
+    char *(*column_name)(const char *name);
 };
 
 /* Takes over `d->ctx`. */

@@ -166,6 +166,11 @@ void put_real(struct text *t, int depth)
         put_real(t, depth - 1);
         put(t, ")");
         break;
+    case 11:
+        put(t, pick(2) ? "min(" : "max(");
+        put_real(t, depth - 1);
+        put(t, ", %s)", pick(3) ? "0" : pick(2) ? "-0.0" : "7.5");
+        break;
     case 10:
         put(t, "coalesce(");
         put_real(t, depth - 1);

@@ -196,9 +196,11 @@ static void put_varied_condition(struct text *t)
                                        " <= -0.0",
                                        " IN (7.0, 0, NULL)",
                                        " = NULL",
-                                       " GLOB 'x*'"};
+                                       " GLOB 'x*'",
+                                       " BETWEEN 0 AND 7.0",
+                                       " NOT BETWEEN -1 AND '7'"};
     put_varied(t, 1);
-    put(t, "%s", ends[pick(15)]);
+    put(t, "%s", ends[pick(17)]);
 }
 
 /* A statement that groups by a varied value, orders by it, or adds it up. */
@@ -257,10 +259,14 @@ static const char *const of_several_types[] = {
     "extract_arg(s.depth, "
     "'a')) FROM v_slice s GROUP BY 1",
     "SELECT DISTINCT extract_arg(s.depth, 'utid') FROM v_slice s",
+    "SELECT DISTINCT extract_arg(s.depth, 'utid') AS v FROM v_slice s ORDER BY v DESC",
+    "SELECT count(*) FROM v_slice s WHERE extract_arg(s.depth, 'a') BETWEEN 1 AND 7.0",
     "SELECT s.id, extract_arg(s.depth, 'a') AS v FROM v_slice s ORDER BY v DESC, s.id LIMIT 50",
     "SELECT CASE WHEN depth < 3 THEN 'low' WHEN depth < 5 THEN 7 ELSE dur / 2.0 END AS k, count(*) FROM v_slice GROUP "
     "BY "
     "k",
+    "SELECT json_extract(json_object('n', name, 'd', dur), '$.d') AS v, count(*) FROM v_slice GROUP BY v",
+    "SELECT json_extract(json_object('n', name, 'd', dur), '$.d', '$.n') AS v, count(*) FROM v_slice GROUP BY v",
     "SELECT json_extract('{\"a\":' || depth || ',\"b\":\"x\"}', '$.a') AS v, count(*) FROM v_slice GROUP BY v"};
 
 START_TEST(values_of_several_types)
@@ -272,7 +278,7 @@ START_TEST(values_of_several_types)
     add_sets(&m.st);
     for (size_t i = 0; i < sizeof of_several_types / sizeof *of_several_types; i++)
         ck_assert_msg(mirror_compare_planner(&m, of_several_types[i]), "no plan: %s", of_several_types[i]);
-    for (int i = 0; i < 150; i++) {
+    for (int i = 0; i < 250; i++) {
         make_varied(&t);
         planned += mirror_compare_planner(&m, t.p);
     }

@@ -185,6 +185,46 @@ START_TEST(lists_of_numbers)
 }
 END_TEST
 
+/* Of equal zeros SQLite's min() gives the last, and max() the first. Integers stay integers among reals. */
+START_TEST(least_and_greatest)
+{
+    static const char *const statements[] = {
+        "SELECT s.id, min(c.value, 0.0), max(0.0, c.value), min(0.0, c.value), max(c.value, 0.0), min(c.value, -0.0, "
+        "c.value + 1) FROM v_slice s JOIN v_counter c ON c.id = s.parent_id",
+        "SELECT s.id, max(c.value, 0), min(7, c.value), max(0, c.value), min(c.value, 0, 3.5) FROM v_slice s JOIN "
+        "v_counter c ON c.id = s.parent_id",
+        "SELECT s.name, sum(max(c.value, 0)), avg(min(c.value, 3)), count(max(c.value, 9)) FROM v_slice s JOIN "
+        "v_counter "
+        "c ON c.id = s.parent_id WHERE c.value < 1e9 AND max(c.value, 2) > 2.5 GROUP BY s.name",
+        "SELECT id, max(dur, 7), min(depth, NULL), max(ts, dur, 300) FROM v_slice WHERE max(dur, 7) > 9",
+    };
+    static const char *const others[] = {
+        "SELECT count(*), max(name, 7), min(dur, 'a') FROM v_slice GROUP BY name, dur",
+        "SELECT max(c.value, 0) AS m, count(*) FROM v_slice s JOIN v_counter c ON c.id = s.parent_id GROUP BY m",
+        "SELECT max(c.value, s.dur) FROM v_slice s JOIN v_counter c ON c.id = s.parent_id",
+    };
+    all_planned(statements, sizeof statements / sizeof *statements);
+    compare(others, sizeof others / sizeof *others);
+}
+END_TEST
+
+START_TEST(groups_by_json)
+{
+    static const char *const statements[] = {
+        "SELECT json_object('n', name, 'd', depth / 9) AS k, count(*) FROM v_slice GROUP BY k ORDER BY 2 DESC, 1",
+        "SELECT count(*), max(dur) FROM v_slice GROUP BY json_array(depth, track_id / 9)",
+        "SELECT id, json_array(name) AS k FROM v_slice ORDER BY k, id LIMIT 30",
+    };
+    static const char *const others[] = {
+        "SELECT json_array(k) FROM (SELECT json_object('n', name) AS k, count(*) FROM v_slice GROUP BY k)",
+        "SELECT json_array(json_object('n', name)), count(*) FROM v_slice GROUP BY json_object('n', name)",
+        "SELECT json_group_array(json_object('n', name)) FROM v_slice GROUP BY json_object('n', name)",
+    };
+    all_planned(statements, sizeof statements / sizeof *statements);
+    compare(others, sizeof others / sizeof *others);
+}
+END_TEST
+
 Suite *sql_plan_calls_suite(void);
 Suite *sql_plan_calls_suite(void)
 {
@@ -199,6 +239,8 @@ Suite *sql_plan_calls_suite(void)
     tcase_add_test(t, searches_near_the_last);
     tcase_add_test(t, functions_over_large_tables);
     tcase_add_test(t, lists_of_numbers);
+    tcase_add_test(t, least_and_greatest);
+    tcase_add_test(t, groups_by_json);
     suite_add_tcase(s, t);
     return s;
 }

@@ -393,8 +393,8 @@ int dialect_attach(struct engine *e, struct error *err)
         dialect_destroy(d);
         return rc;
     }
-    engine_set_dialect(
-        e, &(struct engine_dialect){d, dialect_next, dialect_explain, dialect_destroy, dialect_find_function});
+    engine_set_dialect(e, &(struct engine_dialect){d, dialect_next, dialect_explain, dialect_destroy,
+                                                   dialect_find_function, ordered_column_name});
     rc = engine_register_module(e, "runtime_table_function", &table_function_module, err);
     return rc ? rc : legacy_functions_register(e, err);
 }

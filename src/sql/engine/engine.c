@@ -2,7 +2,6 @@
 #include "sql/engine.h"
 
 #include "base/alloc.h"
-#include "sql/dialect/ordered.h"
 #include "sql/engine/harden.h"
 #include "sql/engine/heap.h"
 #include "sql/engine/prelude.h"
@@ -366,9 +365,10 @@ static int next_direct(struct engine_result *r, struct error *err)
 /* What columns are called where the front end has put something in the place of what was written. */
 static void find_names(struct engine_result *r)
 {
-    for (int i = 0; i < r->n_columns; i++) {
+    char *(*written)(const char *name) = r->engine->dialect.column_name;
+    for (int i = 0; written && i < r->n_columns; i++) {
         const char *called = sqlite3_column_name(r->stmt, i);
-        char *name = called ? ordered_column_name(called) : NULL;
+        char *name = called ? written(called) : NULL;
         if (name && !r->names)
             r->names = mem_zalloc((size_t)r->n_columns * sizeof *r->names);
         if (name && r->names)

@@ -384,8 +384,9 @@ static void eval_least(struct run *r, const struct plan_expr *x, const struct ba
             out[i] = null;
             continue;
         }
-        bool less = real ? column_f64(b[i]) < column_f64(a[i]) : b[i] < a[i];
-        bool more = real ? column_f64(b[i]) > column_f64(a[i]) : b[i] > a[i];
+        int64_t v = x->mixed ? mixed_real_word(a[i]) : a[i], w = x->mixed ? mixed_real_word(b[i]) : b[i];
+        bool more = real ? column_f64(w) > column_f64(v) : w > v;
+        bool less = real ? column_f64(w) <= column_f64(v) : w < v; /* of equal zeros min() gives the last */
         out[i] = (x->negated ? more : less) ? b[i] : a[i];
     }
 }

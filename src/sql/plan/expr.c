@@ -382,12 +382,26 @@ static struct plan_expr *read_unary(struct reader *r, const struct sql_expr *x)
     }
 }
 
+/* x BETWEEN lo AND hi as x >= lo, x <= hi; false: not understood. Varied values are compared with literals only. */
+static bool read_bounds(struct reader *r, const struct sql_expr *x, struct plan_expr **a, struct plan_expr **b)
+{
+    const struct sql_expr *from = x->args->next, *to = from->next;
+    struct plan_expr *v = read_varied(r, x->args), *lo = v ? read_expr(r, from) : NULL;
+    struct plan_expr *hi = lo ? read_expr(r, to) : NULL;
+    if (hi && v->varied) {
+        bool literals = varied_is_literal(from) && varied_is_literal(to);
+        v = literals ? varied_compared(r->plan, v) : NULL;
+        lo = varied_compared(r->plan, varied_of(r, lo));
+        hi = varied_compared(r->plan, varied_of(r, hi));
+    }
+    *a = read_compare(r, SQL_GE, v, lo);
+    *b = *a ? read_compare(r, SQL_LE, v, hi) : NULL;
+    return *b != NULL;
+}
+
 static struct plan_expr *read_between(struct reader *r, const struct sql_expr *x)
 {
-    struct plan_expr *v = read_expr(r, x->args), *lo = v ? read_expr(r, x->args->next) : NULL;
-    struct plan_expr *hi = lo ? read_expr(r, x->args->next->next) : NULL;
-    struct plan_expr *a = read_compare(r, SQL_GE, v, lo), *b = a ? read_compare(r, SQL_LE, v, hi) : NULL;
-    struct plan_expr *both = binary(r, X_AND, PLAN_INT, 0, a, b);
+    struct plan_expr *a, *b, *both = read_bounds(r, x, &a, &b) ? binary(r, X_AND, PLAN_INT, 0, a, b) : NULL;
     return both && x->negated ? unary(r, X_NOT, PLAN_INT, both) : both;
 }
 
@@ -663,10 +677,8 @@ bool read_conjunction(struct reader *r, const struct sql_expr *x, struct plan_ex
     if (rows_are_compared(x))
         return read_rows_compared(r, x, terms, n);
     if (x->kind == EXPR_BETWEEN && !x->negated) {
-        struct plan_expr *v = read_expr(r, x->args), *lo = v ? read_expr(r, x->args->next) : NULL;
-        struct plan_expr *hi = lo ? read_expr(r, x->args->next->next) : NULL;
-        struct plan_expr *a = read_compare(r, SQL_GE, v, lo), *b = a ? read_compare(r, SQL_LE, v, hi) : NULL;
-        if (!b || *n + 2 > PLAN_MAX_TESTS)
+        struct plan_expr *a, *b;
+        if (!read_bounds(r, x, &a, &b) || *n + 2 > PLAN_MAX_TESTS)
             return false;
         terms[(*n)++] = a;
         terms[(*n)++] = b;

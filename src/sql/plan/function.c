@@ -143,7 +143,8 @@ static struct plan_expr *read_call(struct reader *r, const struct sql_expr *x, s
         return NULL;
     bool real = calls[at].type == PLAN_REAL, varied = false; /* of integers, too */
     for (const struct sql_expr *a = x->args; a; a = a->next, n++) {
-        args[n] = real ? read_as_real(r, a) : read_varied(r, a);
+        args[n] = json ? read_json_term(r, a) : NULL; /* it reads the text, marked or not */
+        args[n] = args[n] ? args[n] : real ? read_as_real(r, a) : read_varied(r, a);
         if (!args[n] || !fits(args[n], n ? calls[at].others : calls[at].first))
             return NULL;
         varied |= args[n]->varied;
@@ -267,15 +268,23 @@ static struct plan_expr *read_coalesce(struct reader *r, const struct sql_expr *
 /* min(a, b, …), max(a, b, …): two at a time. */
 static struct plan_expr *read_least(struct reader *r, const struct sql_expr *x)
 {
-    struct plan_expr *all = read_alike(r, x, X_LEAST), *out = all && all->type != PLAN_TEXT ? all->args[0] : NULL;
-    for (uint32_t i = 1; out && i < all->n_args; i++) {
-        struct plan_expr *two = plan_expr_new(r->plan, X_LEAST, (enum plan_type)all->type, 2);
+    struct plan_expr *values[PLAN_MAX_CALL_ARGS], all = {0}, *out;
+    uint32_t n = 0;
+    for (const struct sql_expr *a = x->args; a; a = a->next)
+        if (n == PLAN_MAX_CALL_ARGS || !(values[n++] = read_mixed(r, a)))
+            return NULL;
+    if (!mixed_unify(r, values, n, &all) || all.type == PLAN_TEXT)
+        return NULL;
+    out = values[0];
+    for (uint32_t i = 1; out && i < n; i++) {
+        struct plan_expr *two = plan_expr_new(r->plan, X_LEAST, (enum plan_type)all.type, 2);
         if (!two)
             return NULL;
         two->args[0] = out;
-        two->args[1] = all->args[i];
-        two->sources = out->sources | all->args[i]->sources;
+        two->args[1] = values[i];
+        two->sources = out->sources | values[i]->sources;
         two->negated = sql_name_is(x->name, "max");
+        two->mixed = all.mixed;
         out = two;
     }
     return out;

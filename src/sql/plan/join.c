@@ -7,8 +7,7 @@
 
 /* ---- the rows of a source by key ---- */
 
-/* The keys of the rows of a batch, side by side. */
-static void zip_keys(const int64_t *const *keys, uint32_t n_keys, uint32_t n, int64_t *out)
+void join_zip_keys(const int64_t *const *keys, uint32_t n_keys, uint32_t n, int64_t *out)
 {
     if (n_keys == 1) {
         memcpy(out, keys[0], n * sizeof *out);
@@ -17,14 +16,6 @@ static void zip_keys(const int64_t *const *keys, uint32_t n_keys, uint32_t n, in
     for (uint32_t k = 0; k < n_keys; k++)
         for (uint32_t i = 0; i < n; i++)
             out[(size_t)i * n_keys + k] = keys[k][i];
-}
-
-static inline bool is_null_key(const struct plan_step *s, const int64_t *key)
-{
-    for (uint32_t k = 0; k < s->n_keys; k++)
-        if (key[k] == plan_null((enum plan_type)s->keys[k]->type))
-            return true;
-    return false;
 }
 
 /* Keeps rows whose partner in a later join by row, which only they decide, passes that one's tests. */
@@ -50,7 +41,7 @@ static uint32_t keep_partnered(struct join *j, const struct plan_step *step, uin
     return n;
 }
 
-static bool index_build(struct join *j, const struct plan_step *step, struct key_index *h)
+bool join_index_build(struct join *j, const struct plan_step *step, struct key_index *h)
 {
     struct run *r = j->r;
     struct scan scan;
@@ -77,10 +68,10 @@ static bool index_build(struct join *j, const struct plan_step *step, struct key
             keys[k] = column;
         }
         if (step->n_keys && n)
-            zip_keys(keys, step->n_keys, n, zipped);
+            join_zip_keys(keys, step->n_keys, n, zipped);
         for (uint32_t i = 0; i < n; i++) {
             const int64_t *key = zipped + (size_t)i * step->n_keys;
-            if (is_null_key(step, key))
+            if (join_is_null_key(step, key))
                 continue;
             memcpy(h->keys + (size_t)h->n * step->n_keys, key, step->n_keys * sizeof *key);
             h->rows[h->n++] = rows[i];
@@ -144,6 +135,11 @@ static inline void put(struct join *j, uint32_t at, const struct batch *b, uint3
         st->matched[row] = 1;
     if (++st->n_out == BATCH)
         join_flush(j, at);
+}
+
+void join_put_none(struct join *j, uint32_t at, const struct batch *b, uint32_t i)
+{
+    put(j, at, b, i, (uint32_t)NO_ROW);
 }
 
 /* Does one pair pass what ON says beyond the keys? */
@@ -263,7 +259,7 @@ static void join_row(struct join *j, uint32_t at, const struct batch *b, uint32_
     const struct plan_step *s = &j->r->plan->steps[at];
     struct key_index *h = &j->steps[at].index;
     bool any = false;
-    uint32_t place = is_null_key(s, key) ? 0 : key_index_first(h, s->n_keys, key);
+    uint32_t place = join_is_null_key(s, key) ? 0 : key_index_first(h, s->n_keys, key);
     while (place && !j->r->rc && !j->enough) {
         if (++j->pairs % BATCH == 0 && run_stopped(j->r))
             break;
@@ -296,9 +292,8 @@ static bool join_by_number(struct join *j, uint32_t at, const struct batch *b, i
     return true;
 }
 
-/* The pairs of one row with rows [0, n) of a list. */
-static bool put_rows(struct join *j, uint32_t at, const struct batch *b, uint32_t i, const uint32_t *rows, uint32_t lo,
-                     uint32_t n)
+bool join_put_rows(struct join *j, uint32_t at, const struct batch *b, uint32_t i, const uint32_t *rows, uint32_t lo,
+                   uint32_t n)
 {
     bool any = false;
     for (uint32_t k = 0; k < n && !j->r->rc && !j->enough; k++) {
@@ -324,7 +319,7 @@ static bool put_untested(struct join *j, uint32_t at, const struct batch *b, uin
         uint32_t n_kept = test_rows(j, at, list, n_list);
         for (uint32_t k = 0; k < n_kept; k++)
             list[k] = list[j->steps[at].keep[k]];
-        any |= put_rows(j, at, b, i, list, 0, n_kept);
+        any |= join_put_rows(j, at, b, i, list, 0, n_kept);
     }
     return any;
 }
@@ -340,8 +335,8 @@ static void join_by_index(struct join *j, uint32_t at, const struct batch *b, co
         j->r->rc = engine_is_interrupted(j->r->e) ? SQLITE_INTERRUPT : RUN_GAVE_UP;
     for (uint32_t i = 0; i < b->n && !j->r->rc && !j->enough; i++) {
         const uint32_t *rows = NULL;
-        uint32_t n = is_null_key(s, keys + i) ? 0 : index_find(x, t, column, keys[i], &rows);
-        bool any = s->n_tests ? put_untested(j, at, b, i, rows, n) : put_rows(j, at, b, i, rows, 0, n);
+        uint32_t n = join_is_null_key(s, keys + i) ? 0 : index_find(x, t, column, keys[i], &rows);
+        bool any = s->n_tests ? put_untested(j, at, b, i, rows, n) : join_put_rows(j, at, b, i, rows, 0, n);
         j->r->visited += s->n_tests ? 0 : n;
         if (!any && j->r->plan->sources[s->source].left && !j->r->rc)
             put(j, at, b, i, (uint32_t)NO_ROW);
@@ -359,7 +354,7 @@ static void join_by_keys(struct join *j, uint32_t at, const struct batch *b)
     if (j->r->rc)
         return;
     if (s->n_keys)
-        zip_keys(columns, s->n_keys, b->n, keys);
+        join_zip_keys(columns, s->n_keys, b->n, keys);
     if (j->steps[at].indexed) {
         join_by_index(j, at, b, keys);
         return;
@@ -371,90 +366,6 @@ static void join_by_keys(struct join *j, uint32_t at, const struct batch *b)
         if (s->n_keys && h->sorted_by < 0 && !h->direct)
             key_index_fetch(h, s->n_keys, keys, i, b->n);
         join_row(j, at, b, i, keys + (size_t)i * s->n_keys);
-    }
-}
-
-/* The list of rows in [lo, hi) of the index, ascending. */
-static const uint32_t *rows_between(struct join *j, struct range_index *x, uint32_t lo, uint32_t hi)
-{
-    if (!x->turned || hi - lo < 2)
-        return x->rows + lo;
-    memcpy(x->sorted, x->rows + lo, (hi - lo) * sizeof *x->sorted);
-    if (!order_ascending(x->sorted, hi - lo, engine_stop(j->r->e)))
-        j->r->rc = engine_gave_up(j->r->e);
-    return x->sorted;
-}
-
-/* Rows [lo, hi) of the source that have the keys, of a step without tests: what an index would have found, and more,
- * which the conditions behind the join leave out. */
-static bool put_walked(struct join *j, uint32_t at, const struct batch *b, uint32_t i, const int64_t *key, uint32_t lo,
-                       uint32_t hi)
-{
-    const struct plan_step *s = &j->r->plan->steps[at];
-    const struct table *t = j->r->tables[s->source];
-    struct test tests[PLAN_MAX_KEYS];
-    uint32_t *list = j->steps[at].list, to;
-    bool any = false;
-    for (uint32_t k = 0; k < s->n_keys; k++)
-        tests[k] = (struct test){.kind = TEST_RANGE,
-                                 .column = s->columns[k],
-                                 .type = s->columns[k] == VTAB_ROW ? COL_U32 : t->columns[s->columns[k]].type,
-                                 .strings = &j->r->e->storage->strings,
-                                 .lo = key[k],
-                                 .hi = key[k]};
-    for (uint32_t from = lo; from < hi && !j->enough && !run_stopped(j->r); from = to) {
-        to = (from | COL_CHUNK_MASK) + 1 < hi ? (from | COL_CHUNK_MASK) + 1 : hi;
-        uint32_t n = s->n_keys ? scan_chunk(t, tests, s->n_keys, from, to, list) : to - from;
-        j->r->visited += to - from;
-        any |= put_rows(j, at, b, i, s->n_keys ? list : NULL, from, n);
-    }
-    return any;
-}
-
-/* Builds the index when the rows that would be looked at without it have become too many. */
-static bool may_walk(struct join *j, uint32_t at, uint32_t n)
-{
-    enum { SEARCH = 64 /* rows that can be looked at meanwhile */ };
-    const struct plan_step *s = &j->r->plan->steps[at];
-    struct step_state *st = &j->steps[at];
-    st->walked += SEARCH + n;
-    if (st->walked <= st->may_walk)
-        return true;
-    st->walks = false;
-    if (index_build(j, s, &st->index) && st->index.n)
-        range_index_finish(j->r, s, &st->index, &st->ranges);
-    return false;
-}
-
-static void join_by_ranges(struct join *j, uint32_t at, const struct batch *b)
-{
-    const struct plan_step *s = &j->r->plan->steps[at];
-    struct step_state *st = &j->steps[at];
-    const int64_t *columns[PLAN_MAX_KEYS], *others[PLAN_MAX_RANGES];
-    bool left = j->r->plan->sources[s->source].left;
-    for (uint32_t k = 0; k < s->n_keys; k++)
-        columns[k] = eval(j->r, s->keys[k], b);
-    if (s->n_keys && !j->r->rc)
-        zip_keys(columns, s->n_keys, b->n, st->keys);
-    for (uint32_t k = 0; k < s->n_ranges && !j->r->rc; k++)
-        others[k] = memcpy(st->keys + (size_t)(s->n_keys + k) * BATCH, eval(j->r, s->ranges[k].other, b),
-                           b->n * sizeof(int64_t));
-    for (uint32_t i = 0; i < b->n && !j->r->rc && !j->enough; i++) {
-        const int64_t *key = st->keys + (size_t)i * s->n_keys;
-        uint32_t lo = 0, hi = 0;
-        bool any = false;
-        if (s->by_sorted || st->walks)
-            range_index_find_rows(j->r, s, others, i, &lo, &hi);
-        if (s->by_sorted) {
-            any = put_rows(j, at, b, i, NULL, lo, hi - lo);
-        } else if (!is_null_key(s, key) && st->walks && may_walk(j, at, hi - lo)) {
-            any = put_walked(j, at, b, i, key, lo, hi);
-        } else if (!is_null_key(s, key) && st->index.n && !j->r->rc) {
-            range_index_find(s, &st->ranges, key_index_first(&st->index, s->n_keys, key), others, i, &lo, &hi);
-            any = put_rows(j, at, b, i, rows_between(j, &st->ranges, lo, hi), 0, hi - lo);
-        }
-        if (!any && left && !j->r->rc)
-            put(j, at, b, i, (uint32_t)NO_ROW);
     }
 }
 
@@ -471,7 +382,7 @@ static void join_by_tree(struct join *j, uint32_t at, const struct batch *b)
         if (s->n_tests)
             put_untested(j, at, b, i, rows->p, (uint32_t)rows->n);
         else
-            put_rows(j, at, b, i, rows->p, 0, (uint32_t)rows->n);
+            join_put_rows(j, at, b, i, rows->p, 0, (uint32_t)rows->n);
     }
 }
 
@@ -536,7 +447,7 @@ static bool build_step(struct join *j, uint32_t at)
     if (s->by_row)
         ok = key_index_pass(j->r, s, &st->index);
     else if (!s->by_sorted)
-        ok = index_build(j, s, &st->index);
+        ok = join_index_build(j, s, &st->index);
     bool none = s->by_row ? st->index.passes && !st->index.n : !s->by_sorted && !st->index.n;
     j->nothing |= ok && none && !j->r->plan->sources[s->source].left && s->source >= j->r->plan->right;
     if (ok && s->n_ranges && !s->by_sorted && !j->nothing)

@@ -122,6 +122,27 @@ struct join {
 
 /* Hands on what has gathered at a step. */
 void join_flush(struct join *j, uint32_t at);
+/* The keys of the rows of a batch, side by side. */
+void join_zip_keys(const int64_t *const *keys, uint32_t n_keys, uint32_t n, int64_t *out);
+/* Is one of the keys NULL? Then it finds nothing. */
+static inline bool join_is_null_key(const struct plan_step *s, const int64_t *key)
+{
+    for (uint32_t k = 0; k < s->n_keys; k++)
+        if (key[k] == plan_null((enum plan_type)s->keys[k]->type))
+            return true;
+    return false;
+}
+/* The rows of a step's source by key. False: r->rc. */
+bool join_index_build(struct join *j, const struct plan_step *step, struct key_index *h);
+/* Hands on the pairs of row i of the batch with n rows, `rows` or those from `lo` on, that pass; any? */
+bool join_put_rows(struct join *j, uint32_t at, const struct batch *b, uint32_t i, const uint32_t *rows, uint32_t lo,
+                   uint32_t n);
+/* Row i of the batch, which has no partner. */
+void join_put_none(struct join *j, uint32_t at, const struct batch *b, uint32_t i);
+
+/* ---- join_ranges.c ---- */
+
+void join_by_ranges(struct join *j, uint32_t at, const struct batch *b);
 
 /* ---- join_right.c ---- */
 

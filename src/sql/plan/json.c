@@ -67,6 +67,11 @@ static struct plan_expr *read_json(struct reader *r, const struct sql_expr *x)
     return out;
 }
 
+struct plan_expr *read_json_term(struct reader *r, const struct sql_expr *x)
+{
+    return read_json(r, x);
+}
+
 struct plan_expr *read_json_value(struct reader *r, const struct sql_expr *x)
 {
     struct plan_expr *out = read_json(r, x);

@@ -130,6 +130,8 @@ struct plan_expr *read_null_order(struct reader *r, const struct sql_order *o, s
 /* json_object(), json_array(); json_group_array(): json.c. What they give is JSON to a function that takes it, and mere
  * text once it has been a value of a plan: they are read where nobody else sees it. */
 struct plan_expr *read_json_item(struct reader *r, const struct sql_expr *x);
+/* The same for those who see but its text: GROUP BY, ORDER BY, json_extract(). */
+struct plan_expr *read_json_term(struct reader *r, const struct sql_expr *x);
 bool is_json_call(const struct plan_expr *x);
 /* What json_group_array() lists of a row, as it stands in the list; NULL: not understood. */
 struct plan_expr *read_json_value(struct reader *r, const struct sql_expr *x);

@@ -89,10 +89,16 @@ static bool order_of_loops(struct reader *r)
     return loops_order(r->loops, r->plan->n_sources == 1 ? 0 : loops_parent(r), r->plan);
 }
 
+/* The term of an order is the value, or what that is compared by. */
+static bool orders_by(const struct plan_expr *term, const struct plan_expr *x)
+{
+    return plan_expr_equal(term->op == X_COMPARABLE ? term->args[0] : term, x);
+}
+
 static bool is_item(const struct query_plan *p, const struct plan_expr *x)
 {
     for (uint32_t i = 0; i < p->n_items; i++)
-        if (plan_expr_equal(p->items[i].expr, x))
+        if (orders_by(x, p->items[i].expr))
             return true;
     return false;
 }
@@ -107,8 +113,8 @@ static bool orders_all(const struct query_plan *p)
     for (uint32_t i = 0; i < p->n_items; i++) {
         bool ordered = p->items[i].expr->op == X_CONST;
         for (uint32_t k = 0; k < p->n_orders; k++)
-            ordered |= plan_expr_equal(p->items[i].expr, p->orders[k]);
-        if (!ordered || p->items[i].expr->type == PLAN_REAL || p->items[i].expr->varied)
+            ordered |= orders_by(p->orders[k], p->items[i].expr);
+        if (!ordered || p->items[i].expr->type == PLAN_REAL)
             return false;
     }
     return true;

@@ -36,10 +36,20 @@ static struct plan_expr *read_compared(struct reader *r, enum collation c, const
     c = c == COLLATE_NONE ? own : c;
     if (own == COLLATE_UNKNOWN || c == COLLATE_UNKNOWN)
         return NULL;
+    struct plan_expr *json = read_json_term(r, x);
+    if (json)
+        return collate_value(r, c, json);
     struct plan_expr *out = order ? read_mixed(r, x) : read_varied(r, x);
     if (out && out->varied)
         return collate_value(r, c, order ? varied_compared(r->plan, out) : out);
     return collate_value(r, c, mixed_to_real(r, out));
+}
+
+/* What is read in another way where values are compared. */
+static bool is_read_as_term(const struct sql_expr *x)
+{
+    bool json = x->kind == EXPR_FUNCTION && (sql_name_is(x->name, "json_object") || sql_name_is(x->name, "json_array"));
+    return json || x->kind == EXPR_COLLATE;
 }
 
 /* The item that a name of GROUP BY means, where no table has it; NULL: it is no such name. */
@@ -55,7 +65,7 @@ static const struct sql_item *alias_of(const struct reader *r, const struct sql_
                 return NULL;
             found = i;
         }
-    return found && found->expr && found->expr->kind == EXPR_COLLATE ? found : NULL;
+    return found && found->expr && is_read_as_term(found->expr) ? found : NULL;
 }
 
 struct plan_expr *read_term(struct reader *r, const struct sql_select *s, const struct sql_expr *x, bool order)
