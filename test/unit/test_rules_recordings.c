@@ -191,6 +191,14 @@ static const struct rule rules[] = {
      "SELECT ts, name, value / 1e6, extract_arg(dimension_arg_set_id, 'wakelock_type') FROM counter JOIN counter_track "
      "AS t ON t.id = track_id",
      "10,a,12.0,native;20,a,13.0,kernel;30,a,50.0,kernel"},
+    {"processor time of user ids: each packet says of all known ones that they did not grow, until the state is lost",
+     "1{8:10 10:1 13:1 119{1:1 2:5 2:10007 3:100 3:200}} 1{8:20 10:1 119{2:5 3:1}} 1{8:30 10:1 119{2:5 2:10007 3:1 "
+     "3:1}} 1{8:40 10:1 13:1 119{1:1 2:5 3:103}} 1{8:50 10:1 119{2:10007 3:300}}",
+     "SELECT name, group_concat(ts || '=' || value, ' ') FROM (SELECT * FROM counter ORDER BY ts) JOIN counter_track "
+     "AS t "
+     "ON t.id = track_id GROUP BY name",
+     "CPU for Apps CL0,10=0.0 20=0.0 30=1.0 40=1.0 50=100.0;CPU for System CL0,10=0.0 20=1.0 30=2.0 40=3.0;CPU for UID "
+     "10007 CL0,10=200.0 20=200.0 30=201.0 50=300.0;CPU for UID 5 CL0,10=100.0 20=101.0 30=102.0 40=103.0"},
 };
 
 START_TEST(a_rule_holds)

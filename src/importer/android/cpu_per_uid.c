@@ -37,7 +37,7 @@ struct cpu_uid_counter {
     bool pooled;    /* of a group of ids */
     uint64_t grown; /* ms: all increases */
     uint64_t ms;    /* the value to write */
-    bool changed;   /* in this packet */
+    uint64_t state; /* in which it was told last */
 };
 
 void cpu_per_uid_close(struct cpu_uid_times *t)
@@ -127,13 +127,12 @@ static void add_time(struct machine_ctx *m, struct cpu_uid_times *t, uint64_t st
     k->grown += grown;
     k->pooled = pooled;
     k->ms = pooled ? k->grown : now;
-    k->changed = true;
+    k->state = state;
     k = counter_of(m, t, true, own >= APPS, cluster);
     if (!k)
         return;
     k->grown += grown;
     k->ms = k->grown;
-    k->changed = true;
 }
 
 static struct cpu_uid_times *times_of(struct machine_ctx *m)
@@ -164,11 +163,11 @@ void cpu_per_uid_parse(struct packet *p)
     for (bool more = n > 0; more && pb_next_number(&uids, &uid);)
         for (uint32_t cluster = 0; cluster < n && (more = pb_next_number(&times, &ms)); cluster++)
             add_time(m, t, state, (uint32_t)uid, cluster, ms);
-    for (size_t i = 0; i < t->counter.n; i++)
-        if (t->counter.p[i].changed) {
-            sparse_push(m->im, &t->counter.p[i].sparse, p->ts, (double)t->counter.p[i].ms);
-            t->counter.p[i].changed = false;
-        }
+    for (size_t i = 0; i < t->counter.n; i++) { /* what is not told did not grow */
+        struct cpu_uid_counter *k = &t->counter.p[i];
+        if (k->total || k->pooled || k->state == state)
+            sparse_push(m->im, &k->sparse, p->ts, (double)k->ms);
+    }
 }
 
 void cpu_per_uid_finish(struct machine_ctx *m, struct cpu_uid_times *t)
