@@ -3,6 +3,8 @@
 
 #include "wire/fields.h"
 
+#include <stdio.h>
+
 enum suspend_state { SUSPEND_NONE, SUSPEND_ENTERED, SUSPEND_FREEZING };
 
 struct power {
