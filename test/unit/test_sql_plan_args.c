@@ -300,6 +300,32 @@ START_TEST(several_types_without_memory)
 }
 END_TEST
 
+/* The string pool keeps what plans put into it: once that is much, plans that would add more leave it to SQLite, and
+ * those whose texts are there already go on. */
+START_TEST(the_string_pool_does_not_grow_for_ever)
+{
+    static const char *const statements[] = {
+        "SELECT count(DISTINCT CASE WHEN id % 2 THEN id * 7919 ELSE 'n' || id END) FROM v_slice",
+        "SELECT max(printf('%d-%d', id, dur)) FROM v_slice", "SELECT group_concat(id * 3) FROM v_slice GROUP BY depth",
+        "SELECT group_concat(id * 11) OVER (ORDER BY id ROWS 2 PRECEDING) FROM v_slice",
+        "SELECT CASE WHEN id % 2 THEN id + 0.0 ELSE 'x' END AS v, count(*) FROM v_slice GROUP BY v"};
+    struct mirror m;
+    mirror_open(&m, 20261130, PLAN_ROWS);
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
+        m.e->plan_text_bytes = 1ull << 40;
+        mirror_compare_planner(&m, statements[i]);
+        ck_assert_msg(m.e->plan_gave_up, "%s", statements[i]);
+        m.e->plan_text_bytes = 0;
+        mirror_compare_planner(&m, statements[i]);
+        ck_assert_msg(!m.e->plan_gave_up && m.e->plan_text_bytes > 0, "%s", statements[i]);
+        m.e->plan_text_bytes = 1ull << 40;
+        mirror_compare_planner(&m, statements[i]);
+        ck_assert_msg(!m.e->plan_gave_up, "%s", statements[i]);
+    }
+    mirror_close(&m);
+}
+END_TEST
+
 Suite *sql_plan_args_suite(void);
 Suite *sql_plan_args_suite(void)
 {
@@ -311,6 +337,7 @@ Suite *sql_plan_args_suite(void)
     tcase_add_test(t, some_without_memory);
     tcase_add_loop_test(t, values_of_several_types, 0, 4);
     tcase_add_test(t, several_types_without_memory);
+    tcase_add_test(t, the_string_pool_does_not_grow_for_ever);
     suite_add_tcase(s, t);
     return s;
 }

@@ -476,7 +476,9 @@ static int64_t result_of(struct accumulator *a, struct run *r, uint32_t g)
         return s->n ? column_f64_word(s->d / (double)s->n) : COL_NULL_F64;
     case AGG_CONCAT: {
         const struct growing_text *t = &a->texts[g];
+        const uint32_t before = r->e->storage->strings.n;
         strid id = t->any ? strpool_intern(&r->e->storage->strings, t->p ? t->p : "", t->n) : 0;
+        run_note_texts(r, before, t->n);
         if (t->any && !id)
             fail(r, SQLITE_NOMEM);
         return id;

@@ -190,6 +190,15 @@ bool plan_read_limit(struct reader *r, const struct sql_query *q)
 
 /* ---- a core ---- */
 
+/* Rows of a source with LIMIT that an order around it chooses, the query's or that of a window. */
+static bool order_chooses(const struct query_plan *p, const struct sql_select *s)
+{
+    bool sorts = p->n_orders && p->limit < 0 && !s->distinct && !p->grouped;
+    for (uint32_t i = 0; i < p->n_levels; i++)
+        sorts |= p->levels[i].n > 0;
+    return p->limited && sorts && !s->where && !s->from->next;
+}
+
 /* Queries within expressions, and functions made by SQL, whose tables may be larger. */
 static bool has_query(const struct reader *r, const struct sql_expr *x)
 {
@@ -270,13 +279,14 @@ static bool read_core(struct reader *r, const struct sql_select *s)
     if (s->having && (!(p->having = read_expr(r, s->having)) || p->having->type == PLAN_TEXT || !s->group))
         return false;
     r->windows_allowed = true;
+    r->aggregates_allowed = p->grouped || p->n_aggregates; /* an order alone does not make groups */
     p->limit = -1;
     if (!r->loop_arm && (!plan_read_orders(r, s) || !plan_read_limit(r, s->query))) /* those are the compound's */
         return false;
     for (uint32_t i = 0; i < p->n_where; i++)
         if (p->where[i]->sources & (1u << PLAN_GROUPS | 1u << PLAN_WINDOWS))
             return false;
-    if (orders_levels(p))
+    if (orders_levels(p) || order_chooses(p, s))
         return false;
     turn_groups(p, r->loop_arm ? NULL : s->query->order);
     p->distinct = s->distinct || (once && !p->grouped && !p->n_windows && has_few_values(p));

@@ -132,6 +132,7 @@ static int64_t intern(struct run *r, struct call_memo *m, const void *p, size_t 
         m->n_texts++;
         m->bytes += n;
     }
+    run_note_texts(r, before, n);
     if (!id)
         r->rc = SQLITE_NOMEM;
     return id;
@@ -146,10 +147,12 @@ static int64_t varied_result_of(struct run *r, struct call_memo *m, sqlite3_stmt
     int rc;
     if (!varied_from_column(strings, stmt, &word, &rc))
         r->rc = rc;
+    size_t n = strings->n != before ? strpool_view(strings, (strid)word).len : 0;
     if (strings->n != before) {
         m->n_texts++;
-        m->bytes += strpool_view(strings, (strid)word).len;
+        m->bytes += n;
     }
+    run_note_texts(r, before, n);
     return word;
 }
 

@@ -222,7 +222,10 @@ static bool read_compound(struct reader *r, struct query_plan *arms, const struc
         plan_free(arms);
         return false;
     }
-    if (!read_from_plan(r, arms, none, false))
+    bool limited = false;
+    for (const struct query_plan *arm = arms; arm; arm = arm->next_arm)
+        limited |= arm->limited;
+    if (!read_from_plan(r, arms, none, false) || (limited && (kind != COMPOUND_UNION_ALL || (q && q->order))))
         return false;
     struct scope_entry *e = &r->scope->entries[0];
     e->n_columns -= sets;

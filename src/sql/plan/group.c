@@ -184,8 +184,11 @@ static bool choose_direct(struct groups *g)
 
 static bool comparable(struct groups *g, int64_t *words, const int64_t *from, uint32_t n)
 {
+    struct strpool *strings = &g->r->e->storage->strings;
+    const uint32_t before = strings->n;
     for (uint32_t i = 0; i < n && !g->r->rc; i++)
-        varied_comparable(&g->r->e->storage->strings, from[i], &words[i], &g->r->rc);
+        varied_comparable(strings, from[i], &words[i], &g->r->rc);
+    run_note_texts(g->r, before, 0);
     return !g->r->rc;
 }
 

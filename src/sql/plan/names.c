@@ -456,6 +456,14 @@ static bool may_lose_order(const struct reader *r, const struct reader *inner, c
     return !loops_say(r->loops, loops_parent(inner), "USE TEMP B-TREE FOR ORDER BY");
 }
 
+/* Does SQLite make one query of that around and one with LIMIT? Its rows are then the first in the order of the former:
+ * SELECT id FROM (SELECT id, dur FROM slice LIMIT 5) ORDER BY dur are the shortest of all. */
+static bool is_limited(const struct sql_query *q, const struct query_plan *sub)
+{
+    bool plain = sub && !sub->grouped && !sub->n_windows && !sub->distinct && !sub->n_orders && !sub->next_arm;
+    return (q->limit && !q->order) || (plain && sub->limited);
+}
+
 static bool add_query(struct reader *r, const struct sql_query *q, const struct sql_tree *tree,
                       const struct cte_scope *ctes, struct sql_name alias, struct sql_name name, bool left)
 {
@@ -472,6 +480,7 @@ static bool add_query(struct reader *r, const struct sql_query *q, const struct 
     bool plain = q->selects->next && plan_last_kind(q) == COMPOUND_UNION_ALL && !q->order && !q->limit;
     struct query_plan *sub = plain ? plan_build_arms(&inner, q, tree, ctes) : plan_build(&inner, q, tree, ctes);
     r->plan->order_unknown |= sub && may_lose_order(r, &inner, q);
+    r->plan->limited |= is_limited(q, sub);
     return read_from_plan(r, sub, alias, left);
 }
 

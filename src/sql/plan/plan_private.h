@@ -337,6 +337,9 @@ struct run {
 
 bool run_alloc(struct run *r, uint64_t bytes); /* counts memory; false when it is too much */
 bool run_stopped(struct run *r);
+/* Counts the texts, of n bytes or a few each, that have entered the string pool since it had `before`. The pool gives
+ * nothing back, so what all plans of an engine add to it is bounded: then the plan gives up. */
+void run_note_texts(struct run *r, uint32_t before, size_t n);
 
 /* The words of an expression for the rows of a batch, which last until the next batch. Check r->rc afterwards. */
 const int64_t *eval(struct run *r, const struct plan_expr *x, const struct batch *b);

@@ -297,6 +297,7 @@ struct query_plan {
         *arms[PLAN_MAX_LOOKED_UP]; /* of an OR that SQLite looks up one by one; rows come by the first that holds */
     uint32_t n_arms;
     bool order_unknown;
+    bool limited;   /* its only source is a query with LIMIT and no order: a sort around it may choose which rows */
     bool gave_up;   /* it has been run, and SQLite's own rows are wanted */
     bool unordered; /* the order of rows is not known, and must not matter */
 

@@ -16,6 +16,17 @@ bool run_alloc(struct run *r, uint64_t bytes)
     return !r->rc;
 }
 
+void run_note_texts(struct run *r, uint32_t before, size_t n)
+{
+    enum { A_TEXT = 80 /* bytes that one more takes */, MOST = 256 << 20 };
+    const uint32_t added = r->e->storage->strings.n - before;
+    if (!added)
+        return;
+    r->e->plan_text_bytes += n + (uint64_t)added * A_TEXT;
+    if (r->e->plan_text_bytes > MOST && !r->rc)
+        r->rc = RUN_GAVE_UP;
+}
+
 bool run_stopped(struct run *r)
 {
     if (!r->rc && engine_is_interrupted(r->e))

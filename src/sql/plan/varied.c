@@ -13,13 +13,7 @@
 
 #include <string.h>
 
-enum {
-    NUMBER = 1,
-    TEXT = 2,
-    NUMBER_BYTES = 18,
-    SHORT = 256,
-    A_TEXT = 64 /* bytes that one more text of the pool takes */
-};
+enum { NUMBER = 1, TEXT = 2, NUMBER_BYTES = 18, SHORT = 256 };
 
 /* ---- words ---- */
 
@@ -217,8 +211,8 @@ int64_t varied_word(struct run *r, enum plan_type type, int64_t word)
     int rc;
     if (!varied_from(strings, type, word, &out, &rc))
         r->rc = r->rc ? r->rc : rc;
-    else if (strings->n != before)
-        run_alloc(r, strpool_view(strings, (strid)out).len + A_TEXT);
+    else
+        run_note_texts(r, before, out ? strpool_view(strings, (strid)out).len : 0);
     return r->rc ? 0 : out;
 }
 
@@ -226,6 +220,7 @@ void eval_varied(struct run *r, const struct plan_expr *x, const struct batch *b
 {
     struct strpool *strings = &r->e->storage->strings;
     const int64_t *a = eval(r, x->args[0], batch);
+    const uint32_t before = strings->n;
     bool ok = true;
     for (uint32_t i = 0; i < batch->n && !r->rc; i++) {
         if (x->op == X_VARIED)
@@ -235,6 +230,8 @@ void eval_varied(struct run *r, const struct plan_expr *x, const struct batch *b
         else
             ok &= varied_summand(strings, a[i], &out[i]);
     }
+    if (x->op == X_COMPARABLE)
+        run_note_texts(r, before, 0);
     if (!ok && !r->rc)
         r->rc = RUN_GAVE_UP;
 }

@@ -70,6 +70,7 @@ void window_concat(const struct partition *p, enum plan_type type)
             fail(&c, SQLITE_NOMEM);
         if (strings->n == before)
             continue;
+        run_note_texts(r, before, c.text.n);
         p->w->n_texts++;
         p->w->text_bytes += c.text.n;
         if (p->w->n_texts > MAX_TEXTS || p->w->text_bytes > MAX_BYTES)

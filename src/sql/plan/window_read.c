@@ -276,7 +276,8 @@ struct plan_expr *read_window(struct reader *r, const struct sql_expr *x)
     w.offset = 1;
     enum plan_type of = PLAN_NULL;
     size_t at = 0;
-    if (!r->windows_allowed || !over || over->base.len || x->distinct || p->n_windows == PLAN_MAX_AGGREGATES)
+    if (!r->windows_allowed || r->in_aggregate || !over || over->base.len || x->distinct ||
+        p->n_windows == PLAN_MAX_AGGREGATES)
         return NULL;
     bool star = sql_name_is(x->name, "count") && (x->star || x->n_args == 0);
     while (at < sizeof windows / sizeof *windows && !sql_name_is(x->name, windows[at].name))

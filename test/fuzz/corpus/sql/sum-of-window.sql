@@ -1,0 +1,1 @@
+select sum(row_number() over (order by id)) from sched;
