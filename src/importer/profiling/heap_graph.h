@@ -77,10 +77,11 @@ struct heap_graph {
     VEC(strid)
     heap_names; /* of a file */
     VEC(struct graph_place)
-    places; /* in the order in which they were first spoken of */
-    struct number_list refs, field_ids;
+    places;                  /* in the order in which they were first spoken of */
+    struct number_list refs; /* ids; of objects that have their rows indices in `places` + 1, 0 of none */
+    struct number_list field_ids;
     struct u64map type_of, field_of, location_of; /* number -> index + 1, index + 1, strid */
-    struct u64map place_of;                       /* id of an object -> index in `places` + 1 */
+    struct u64map place_of;                       /* id of an object -> its row << 32 | index in `places` + 1 */
     struct u64map class_of;                       /* number of a type -> row of heap_graph_class + 1 */
 };
 
@@ -144,6 +145,8 @@ struct graph_type *graph_type_of(const struct graph_build *b, uint64_t id);
 /* The place of an object, NO_PLACE when none has this id; what was told of a place, NULL when nothing was. */
 uint32_t graph_place_of(const struct heap_graph *g, uint64_t id);
 const struct graph_object *graph_object_at(const struct heap_graph *g, uint32_t place);
+/* The place of what the reference at this index of `refs` means, once the object that holds it has its rows. */
+uint32_t graph_place_meant(const struct heap_graph *g, size_t reference);
 /* The row of a place, UINT32_MAX of none. */
 uint32_t graph_row_at(const struct heap_graph *g, uint32_t place);
 

@@ -38,7 +38,7 @@ static size_t reference_named(const struct graph_build *b, const struct graph_ob
 static uint32_t referred_by(const struct graph_build *b, const struct graph_object *o, strid name)
 {
     size_t at = reference_named(b, o, name);
-    return at == SIZE_MAX ? NO_PLACE : graph_place_of(b->g, b->g->refs.p[at]);
+    return at == SIZE_MAX ? NO_PLACE : graph_place_meant(b->g, at);
 }
 
 static strid find_name(const struct graph_build *b, const char *name)
@@ -168,7 +168,7 @@ static void reach(struct graph_build *b, uint32_t *queue, size_t n_queue)
         const struct graph_object *o = graph_object_at(g, queue[at]);
         size_t weak = weak_reference(b, o);
         for (size_t r = o ? o->first_ref : 0; o && r < o->first_ref + o->n_refs; r++) {
-            uint32_t owned = graph_place_of(g, g->refs.p[r]), row = graph_row_at(g, owned);
+            uint32_t owned = graph_place_meant(g, r), row = graph_row_at(g, owned);
             if (owned == NO_PLACE || ROW_GET(b->st, heap_graph_object, reachable, row) || r == weak)
                 continue;
             ROW_SET(b->st, heap_graph_object, reachable, row, 1);

@@ -108,8 +108,9 @@ static void make_classes(struct graph_build *b)
 
 /* --- objects ------------------------------------------------------------------------------------------------------ */
 
-/* Gives an object its place and row when it has none yet; `told` is its index in `objects` + 1, or 0. */
-static void place(struct storage *st, struct importer *im, struct heap_graph *g, uint64_t id, uint32_t told)
+/* Gives an object its place and row when it has none yet; `told` is its index in `objects` + 1, or 0. What `place_of`
+ * knows of it; without memory 0. */
+static uint64_t place(struct storage *st, struct importer *im, struct heap_graph *g, uint64_t id, uint32_t told)
 {
     bool added = false;
     uint64_t *slot = u64map_put(&g->place_of, id, &added);
@@ -120,18 +121,21 @@ static void place(struct storage *st, struct importer *im, struct heap_graph *g,
                                             .reference_set_id = COL_NULL,
                                             .root_distance = -1,
                                             .object_data_id = COL_NULL};
-        struct graph_place new = {.row = heap_graph_object_insert(st, &row)};
-        if (vec_push(&g->places, new)) {
-            *slot = g->places.n;
+        struct graph_place made = {.row = heap_graph_object_insert(st, &row)};
+        if (vec_push(&g->places, made)) {
+            *slot = (uint64_t)made.row << 32 | g->places.n;
         } else {
             u64map_del(&g->place_of, id);
             slot = NULL;
         }
     }
-    if (!slot)
+    if (!slot) {
         im->failed = true;
-    else if (told)
-        g->places.p[*slot - 1].told = told;
+        return 0;
+    }
+    if (told)
+        g->places.p[(uint32_t)*slot - 1].told = told;
+    return *slot;
 }
 
 static int64_t bitmap_data(struct graph_build *b, const struct graph_bitmap *bitmap)
@@ -186,6 +190,11 @@ uint32_t graph_place_of(const struct heap_graph *g, uint64_t id)
 {
     const uint64_t *place = id ? u64map_get(&g->place_of, id) : NULL;
     return place ? (uint32_t)*place - 1 : NO_PLACE;
+}
+
+uint32_t graph_place_meant(const struct heap_graph *g, size_t reference)
+{
+    return (uint32_t)g->refs.p[reference] - 1; /* 0, no place, is NO_PLACE then */
 }
 
 uint32_t graph_row_at(const struct heap_graph *g, uint32_t place)
@@ -251,28 +260,34 @@ static struct graph_field next_name(const struct graph_build *b, struct field_wa
 }
 
 /* In a file the type of a field is what it holds: the class of an object, of a class itself that class. */
-static strid type_held(const struct graph_build *b, uint64_t owned)
+static strid type_held(const struct graph_build *b, uint32_t place)
 {
-    const struct graph_object *o = graph_object_at(b->g, graph_place_of(b->g, owned));
+    const struct graph_object *o = graph_object_at(b->g, place);
     const struct graph_type *t = o ? graph_type_of(b, o->type_id) : NULL;
     const struct graph_type *means = t && t->means ? graph_type_of(b, t->means) : t;
     return means ? means->name : import_str(b->s->m->im, "unknown");
 }
 
-/* The rows of an object's references, whose fields are not known yet. */
-static void add_references(struct storage *st, const struct heap_graph *g, struct graph_object *o)
+/* Gives the references of an object their rows, whose fields are not known yet; from now on `refs` are places. */
+static void add_references(struct profiling_machine *s, struct heap_graph *g, struct graph_object *o, uint64_t owner)
 {
-    uint32_t owner = graph_row_at(g, graph_place_of(g, o->id));
+    struct storage *st = s->m->st;
+    struct heap_graph_reference_row row = {.reference_set_id = st->t[T_heap_graph_reference].n_rows,
+                                           .owner_id = owner ? owner >> 32 : UINT32_MAX};
     o->reference_row = st->t[T_heap_graph_reference].n_rows;
     for (size_t r = o->first_ref; r < o->first_ref + o->n_refs; r++) {
-        uint32_t owned = graph_row_at(g, graph_place_of(g, g->refs.p[r]));
-        heap_graph_reference_insert(
-            st, &(struct heap_graph_reference_row){.reference_set_id = o->reference_row,
-                                                   .owner_id = owner,
-                                                   .owned_id = owned == UINT32_MAX ? COL_NULL : (int64_t)owned});
+        uint64_t id = g->refs.p[r], owned = 0;
+        const uint64_t *known = id && g->of_file ? u64map_get(&g->place_of, id) : NULL;
+        if (known)
+            owned = *known;
+        else if (id && !g->of_file)
+            owned = place(st, s->m->im, g, id, 0);
+        row.owned_id = owned ? (int64_t)(owned >> 32) : COL_NULL;
+        heap_graph_reference_insert(st, &row);
+        g->refs.p[r] = (uint32_t)owned;
     }
-    if (o->n_refs && owner != UINT32_MAX)
-        ROW_SET(st, heap_graph_object, reference_set_id, owner, o->reference_row);
+    if (o->n_refs && owner && !storage_failed(st))
+        ROW_SET(st, heap_graph_object, reference_set_id, (uint32_t)row.owner_id, o->reference_row);
 }
 
 void graph_add_object(struct profiling_machine *s, struct heap_graph *g, struct graph_object new)
@@ -282,14 +297,9 @@ void graph_add_object(struct profiling_machine *s, struct heap_graph *g, struct 
         s->m->im->failed = true;
         return;
     }
-    struct graph_object *o = vec_last(&g->objects);
-    class_row(st, s->m->im, g, o->type_id);
-    place(st, s->m->im, g, o->id, (uint32_t)g->objects.n);
-    for (size_t r = o->first_ref; r < o->first_ref + o->n_refs; r++)
-        if (g->refs.p[r])
-            place(st, s->m->im, g, g->refs.p[r], 0);
-    if (!storage_failed(st) && !s->m->im->failed)
-        add_references(st, g, o);
+    class_row(st, s->m->im, g, new.type_id);
+    uint64_t owner = place(st, s->m->im, g, new.id, (uint32_t)g->objects.n);
+    add_references(s, g, vec_last(&g->objects), owner);
 }
 
 static void note_references(struct graph_build *b, const struct graph_object *o)
@@ -314,9 +324,11 @@ static void write_references(struct graph_build *b)
         for (size_t r = o->first_ref; r < o->first_ref + o->n_refs; r++) {
             struct graph_field field = r >= o->first_internal ? internal : next_name(b, &fields, o->n_fields, &known);
             uint32_t row = o->reference_row + (uint32_t)(r - o->first_ref);
-            ROW_SET(b->st, heap_graph_reference, field_name, row, field.name);
-            ROW_SET(b->st, heap_graph_reference, field_type_name, row,
-                    g->of_file ? type_held(b, g->refs.p[r]) : field.type);
+            strid type = g->of_file ? type_held(b, graph_place_meant(g, r)) : field.type;
+            if (field.name)
+                ROW_SET(b->st, heap_graph_reference, field_name, row, field.name);
+            if (type)
+                ROW_SET(b->st, heap_graph_reference, field_type_name, row, type);
         }
         note_references(b, o);
     }
@@ -328,8 +340,10 @@ static void add_rows_of_file(struct graph_build *b)
     struct heap_graph *g = b->g;
     for (size_t i = 0; i < g->objects.n; i++)
         place(b->st, b->s->m->im, g, g->objects.p[i].id, (uint32_t)i + 1);
-    for (size_t i = 0; i < g->objects.n && !storage_failed(b->st) && !b->s->m->im->failed; i++)
-        add_references(b->st, g, &g->objects.p[i]);
+    for (size_t i = 0; i < g->objects.n; i++) {
+        const uint64_t *owner = u64map_get(&g->place_of, g->objects.p[i].id);
+        add_references(b->s, g, &g->objects.p[i], owner ? *owner : 0);
+    }
 }
 
 /* A class's loader is an object, told or not. */
