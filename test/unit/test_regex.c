@@ -6,6 +6,7 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { NONE = -1 };
 
@@ -147,6 +148,36 @@ START_TEST(large_patterns_do_no_harm)
 }
 END_TEST
 
+/* A match costs what it looks at, not the length of the text; what costs more ends when it is told to. */
+START_TEST(long_texts_are_searched_bit_by_bit)
+{
+    enum { LONG = 1 << 20 };
+    struct regex *r;
+    struct regex_match m;
+    char *text = malloc(LONG);
+    memset(text, 'a', LONG);
+    struct slice t = slice_of(text, LONG);
+    ck_assert_int_eq(regex_compile(&r, slice_str("a"), false, NULL), 0);
+    clock_t before = clock();
+    for (size_t at = 0; at < LONG; at++) {
+        ck_assert_int_eq(regex_search(r, t, at, &m), 1);
+        ck_assert_int_eq(m.group[0].start, (int64_t)at);
+    }
+    ck_assert_int_lt((clock() - before) / CLOCKS_PER_SEC, 10);
+    regex_free(r);
+    stop_flag stop = true;
+    ck_assert_int_eq(regex_compile(&r, slice_str("a+b|a"), false, NULL), 0);
+    ck_assert_int_eq(regex_search(r, t, 0, &m), 1);
+    regex_set_stop(r, &stop);
+    ck_assert_int_eq(regex_search(r, t, 0, &m), -MRD_ECANCELLED);
+    regex_set_stop(r, NULL);
+    ck_assert_int_eq(regex_search(r, t, LONG - 3, &m), 1); /* nothing is left of the one that was stopped */
+    ck_assert_int_eq(m.group[0].start, LONG - 3);
+    regex_free(r);
+    free(text);
+}
+END_TEST
+
 static size_t allowed;
 
 static bool gate(void *ctx, size_t size)
@@ -184,6 +215,7 @@ Suite *regex_suite(void)
     tcase_add_loop_test(t, patterns_are_refused, 0, (int)(sizeof refused / sizeof *refused));
     tcase_add_test(t, searches_begin_where_they_are_told);
     tcase_add_test(t, large_patterns_do_no_harm);
+    tcase_add_test(t, long_texts_are_searched_bit_by_bit);
     tcase_add_test(t, failing_allocations_are_told);
     suite_add_tcase(s, t);
     return s;

@@ -39,6 +39,7 @@ void android_machine_close(struct android_machine *a)
     if (!a)
         return;
     u64map_free(&a->users);
+    u64map_free(&a->package_of_uid);
     wakelocks_close(a->wakelocks);
     app_wakelocks_close(a->app_wakelocks);
     cpu_per_uid_close(a->cpu_times);

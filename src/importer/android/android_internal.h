@@ -15,7 +15,9 @@
 
 struct android_machine { /* what is behind a pointer is NULL until needed */
     struct machine_ctx *m;
-    struct u64map users; /* uid -> 1: those that have their row */
+    struct u64map users;          /* uid -> 1: those that have their row */
+    struct u64map package_of_uid; /* uid -> its first row of package_list, of the first `packages_known` */
+    uint32_t packages_known;
     struct wakelocks *wakelocks;
     struct app_wakelocks *app_wakelocks;
     struct cpu_uid_times *cpu_times;

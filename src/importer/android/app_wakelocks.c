@@ -11,7 +11,7 @@ struct wakelock {
 
 /* One acquire or release, until its time comes. */
 struct app_wakelock_event {
-    struct wakelock lock;
+    uint32_t lock; /* in `locks` */
     bool acquired;
 };
 
@@ -20,6 +20,9 @@ struct app_wakelocks {
     uint32_t queue;
     VEC(struct app_wakelock_event)
     events;
+    VEC(struct wakelock)
+    locks;
+    struct u64map read; /* where an interned entry lies -> its index in `locks` + 1 */
 };
 
 void app_wakelocks_close(struct app_wakelocks *w)
@@ -27,6 +30,8 @@ void app_wakelocks_close(struct app_wakelocks *w)
     if (!w)
         return;
     vec_free(&w->events);
+    vec_free(&w->locks);
+    u64map_free(&w->read);
     mem_free(w);
 }
 
@@ -49,7 +54,7 @@ static void parse_events(void *owner, const struct sort_event *events, size_t n)
     uint32_t set = tracks(m);
     for (size_t i = 0; i < n && set != TRACK_SET_NONE; i++) {
         const struct app_wakelock_event *e = &w->events.p[events[i].a];
-        const struct wakelock *k = &e->lock;
+        const struct wakelock *k = &w->locks.p[e->lock];
         if (!e->acquired) {
             uint32_t track = track_set_end(m->im->tracks, set, (int64_t)k->key);
             if (track != UINT32_MAX)
@@ -98,6 +103,18 @@ static struct wakelock read_wakelock(struct machine_ctx *m, struct slice entry)
     return k;
 }
 
+/* The lock of an interned entry, read once: two bytes may mean it again. */
+static uint32_t lock_of(struct app_wakelocks *w, struct slice entry)
+{
+    const uint64_t *known = u64map_get(&w->read, (uint64_t)(uintptr_t)entry.p);
+    if (known)
+        return (uint32_t)(*known - 1);
+    if (!vec_push(&w->locks, read_wakelock(w->m, entry)) ||
+        !u64map_set(&w->read, (uint64_t)(uintptr_t)entry.p, w->locks.n))
+        w->m->im->failed = true;
+    return (uint32_t)w->locks.n - 1;
+}
+
 enum tokenize_result app_wakelock_tokenize(struct packet *p)
 {
     struct machine_ctx *m = p->m;
@@ -120,7 +137,9 @@ enum tokenize_result app_wakelock_tokenize(struct packet *p)
             stats_add(&m->st->stats, m->id, STAT_app_wakelock_unknown_id, 1);
             continue;
         }
-        struct app_wakelock_event e = {.lock = read_wakelock(m, entry), .acquired = encoded & 1};
+        struct app_wakelock_event e = {.lock = lock_of(w, entry), .acquired = encoded & 1};
+        if (m->im->failed)
+            break;
         if (!vec_push(&w->events, e))
             m->im->failed = true;
         else

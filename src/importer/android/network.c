@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { USER = 100000, TCP_FLAGS = 8 };
+enum { USER = 100000, TCP_FLAGS = 8, MAX_INTERFACE = 256 /* bytes of its name in that of a track */ };
 
 struct context { /* what packets have in common */
     uint64_t value[NETWORK_PACKET_EVENT_ICMP_CODE + 1];
@@ -18,12 +18,15 @@ struct context { /* what packets have in common */
 struct network_bundles {
     struct machine_ctx *m;
     uint32_t queue;
+    VEC(struct context)
+    contexts;
+    struct u64map read; /* where an interned context lies -> its index in `contexts` + 1 */
     VEC(struct network_bundle)
     list;
 };
 
 struct network_bundle {
-    struct context context;
+    uint32_t context; /* in `contexts` */
     int64_t dur;
     uint64_t packets, length;
 };
@@ -32,6 +35,8 @@ void network_bundles_close(struct network_bundles *b)
 {
     if (!b)
         return;
+    vec_free(&b->contexts);
+    u64map_free(&b->read);
     vec_free(&b->list);
     mem_free(b);
 }
@@ -78,10 +83,19 @@ static strid tcp_flags_text(struct machine_ctx *m, uint64_t flags)
 /* The first package that is known to run under the user id by now, else "uid=N". */
 static strid owner_name(struct machine_ctx *m, uint64_t uid)
 {
-    for (uint32_t i = 0; uid && i < m->st->t[T_package_list].n_rows; i++)
-        if ((uint64_t)ROW_GET(m->st, package_list, uid, i) == uid % USER)
-            return (strid)ROW_GET(m->st, package_list, package_name, i);
-    return strpool_printf(&m->st->strings, "uid=%" PRIu64, uid);
+    struct android_machine *a = m->android;
+    for (; a->packages_known < m->st->t[T_package_list].n_rows; a->packages_known++) {
+        bool added = false;
+        uint64_t *row =
+            u64map_put(&a->package_of_uid, (uint64_t)ROW_GET(m->st, package_list, uid, a->packages_known), &added);
+        if (!row)
+            m->im->failed = true;
+        else if (added)
+            *row = a->packages_known;
+    }
+    const uint64_t *row = uid ? u64map_get(&a->package_of_uid, uid % USER) : NULL;
+    return row ? (strid)ROW_GET(m->st, package_list, package_name, (uint32_t)*row)
+               : strpool_printf(&m->st->strings, "uid=%" PRIu64, uid);
 }
 
 static void put_optional(struct machine_ctx *m, struct arg_list *list, const struct context *k, uint32_t field,
@@ -120,14 +134,14 @@ static void add_slice(struct machine_ctx *m, int64_t ts, int64_t dur, const stru
     arg_list_int(args, &list, "packet_count", (int64_t)packets);
     struct slice interface = strpool_view(strings, k->interface);
     struct track_dim dims[] = {{"net_interface", DIM_STR, k->interface}, {"net_direction", DIM_STR, direction_text}};
-    struct track_spec spec = {.type = "network_packets",
-                              .event_type = TRACK_SLICE,
-                              .name =
-                                  strpool_printf(strings, "%.*s %s", (int)(interface.len & INT32_MAX),
-                                                 (const char *)interface.p, directions[direction < 3 ? direction : 0]),
-                              .parent = UINT32_MAX,
-                              .dims = dims,
-                              .n_dims = 2};
+    struct track_spec spec = {
+        .type = "network_packets",
+        .event_type = TRACK_SLICE,
+        .name = strpool_printf(strings, "%.*s %s", (int)(interface.len < MAX_INTERFACE ? interface.len : MAX_INTERFACE),
+                               (const char *)interface.p, directions[direction < 3 ? direction : 0]),
+        .parent = UINT32_MAX,
+        .dims = dims,
+        .n_dims = 2};
     uint32_t slice = android_slice(m, ts, dur, &spec, owner_name(m, VALUE(k, UID)), &list);
     if (slice == SLICE_NONE)
         return;
@@ -160,7 +174,7 @@ static void parse_bundles(void *owner, const struct sort_event *events, size_t n
     struct network_bundles *b = owner;
     for (size_t i = 0; i < n; i++) {
         const struct network_bundle *one = &b->list.p[events[i].a];
-        add_slice(b->m, events[i].ts, one->dur, &one->context, one->packets, one->length);
+        add_slice(b->m, events[i].ts, one->dur, &b->contexts.p[one->context], one->packets, one->length);
     }
 }
 
@@ -189,20 +203,41 @@ static void push(struct machine_ctx *m, struct network_bundles *b, int64_t ts, s
         sorter_push(m->im->sorter, b->queue, (struct sort_event){.ts = ts, .a = b->list.n - 1});
 }
 
-/* The context of a bundle: its own, or an interned one; an empty one (counted) when nothing has defined that. */
-static struct context bundle_context(struct packet *p)
+static uint32_t add_context(struct network_bundles *b, struct context k)
 {
-    struct machine_ctx *m = p->m;
-    struct pb_field f, inner;
+    if (!vec_push(&b->contexts, k))
+        b->m->im->failed = true;
+    return (uint32_t)b->contexts.n - 1;
+}
+
+/* The context of an interned entry, read once: it may be long, and that of many bundles. An empty one (counted) when
+ * nothing has defined it. */
+static uint32_t interned_context(struct packet *p, struct network_bundles *b, struct slice entry)
+{
+    enum { NO_CONTEXT = UINT32_MAX };
+    struct pb_field context;
+    uint64_t *known = entry.p ? u64map_put(&b->read, (uint64_t)(uintptr_t)entry.p, NULL) : NULL;
+    if (entry.p && !known)
+        p->m->im->failed = true;
+    if (known && !*known)
+        *known = pb_find(entry, NETWORK_PACKET_CONTEXT_CTX, &context)
+                     ? (uint64_t)add_context(b, read_context(p->m, pb_bytes(&context))) + 1
+                     : NO_CONTEXT;
+    if (known && *known != NO_CONTEXT)
+        return (uint32_t)(*known - 1);
+    stats_add(&p->m->st->stats, p->m->id, STAT_network_trace_intern_errors, 1);
+    return add_context(b, (struct context){.interface = 0});
+}
+
+/* Its own, or an interned one, or an empty one. */
+static uint32_t bundle_context(struct packet *p, struct network_bundles *b)
+{
+    struct pb_field f;
     if (pb_find(p->field, NETWORK_PACKET_BUNDLE_CTX, &f))
-        return read_context(m, pb_bytes(&f));
-    if (pb_find(p->field, NETWORK_PACKET_BUNDLE_IID, &f)) {
-        struct slice entry = interned_find(p->gen, INTERNED_DATA_PACKET_CONTEXT, pb_u64(&f));
-        if (pb_find(entry, NETWORK_PACKET_CONTEXT_CTX, &inner))
-            return read_context(m, pb_bytes(&inner));
-        stats_add(&m->st->stats, m->id, STAT_network_trace_intern_errors, 1);
-    }
-    return (struct context){.interface = 0};
+        return add_context(b, read_context(p->m, pb_bytes(&f)));
+    if (pb_find(p->field, NETWORK_PACKET_BUNDLE_IID, &f))
+        return interned_context(p, b, interned_find(p->gen, INTERNED_DATA_PACKET_CONTEXT, pb_u64(&f)));
+    return add_context(b, (struct context){.interface = 0});
 }
 
 enum tokenize_result network_bundle_tokenize(struct packet *p)
@@ -213,7 +248,9 @@ enum tokenize_result network_bundle_tokenize(struct packet *p)
         m->im->failed = true;
         return TOKENIZE_DONE;
     }
-    struct network_bundle one = {.context = bundle_context(p)};
+    struct network_bundle one = {.context = bundle_context(p, b)};
+    if (m->im->failed)
+        return TOKENIZE_DONE;
     struct pb_field f;
     if (pb_find(p->field, NETWORK_PACKET_BUNDLE_TOTAL_LENGTH, &f)) {
         uint64_t dur = android_number(p->field, NETWORK_PACKET_BUNDLE_TOTAL_DURATION);

@@ -58,3 +58,19 @@ strid import_utf16(struct importer *im, struct slice text, bool big_endian)
         n += utf8_put(out + n, UNKNOWN);
     return intern_buffer(im, out, n);
 }
+
+strid import_kept(struct importer *im, struct u64map *kept, struct slice text)
+{
+    enum { LONG = 256 }; /* bytes; shorter ones are hashed as fast as looked up */
+    bool added = false;
+    if (text.len < LONG)
+        return import_slice(im, text);
+    uint64_t *id = u64map_put(kept, (uint64_t)(uintptr_t)text.p, &added);
+    if (!id) {
+        im->failed = true;
+        return 0;
+    }
+    if (added || strpool_view(&im->st->strings, (strid)*id).len != text.len)
+        *id = import_slice(im, text);
+    return (strid)*id;
+}

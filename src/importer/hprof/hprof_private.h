@@ -2,6 +2,7 @@
 #ifndef MERIDIAN_IMPORTER_HPROF_HPROF_PRIVATE_H
 #define MERIDIAN_IMPORTER_HPROF_HPROF_PRIVATE_H
 
+#include "importer/core/text_forms.h"
 #include "importer/hprof/hprof.h"
 #include "importer/profiling/heap_graph.h"
 
@@ -70,6 +71,7 @@ struct hprof {
     uint8_t id_size;
     int64_t ts;
     struct u64map strings;   /* id -> address of its record */
+    struct u64map kept;      /* of import_kept(): long texts of the file */
     struct u64map class_of;  /* id -> index + 1 */
     struct u64map arrays;    /* id of a primitive array -> index in `places` + 1 */
     struct u64map texts;     /* place of an array << 1 | whether it holds units of 16 bits -> strid + 1 */

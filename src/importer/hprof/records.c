@@ -125,7 +125,7 @@ static strid class_name(struct hprof *h, struct slice name)
     char out[MAX_NAME + 2 * MAX_DIMENSIONS];
     size_t n = 0, dimensions = 0;
     if (name.len > MAX_NAME)
-        return import_slice(h->im, name);
+        return import_kept(h->im, &h->kept, name);
     while (dimensions < name.len && name.p[dimensions] == '[' && dimensions < MAX_DIMENSIONS)
         dimensions++;
     struct slice rest = slice_from(name, dimensions);
@@ -164,7 +164,7 @@ static strid field_name(struct hprof *h, const struct hprof_class *c, uint64_t i
     struct strpool *strings = &h->im->st->strings;
     struct slice class = strpool_view(strings, c->name), name = text_of(h, id);
     if (class.len + name.len > MAX_NAME)
-        return import_slice(h->im, name);
+        return import_kept(h->im, &h->kept, name);
     return strpool_printf(strings, "%.*s.%.*s", (int)class.len, (const char *)class.p, (int)name.len,
                           (const char *)name.p);
 }
@@ -176,7 +176,8 @@ static bool read_statics(struct hprof *h, struct hprof_class *c, struct hprof_by
         struct hprof_static s;
         uint64_t name = hprof_id(b);
         s.field.type = (uint8_t)hprof_number(b, 1);
-        s.field.name = s.field.type == HPROF_OBJECT ? field_name(h, c, name) : import_slice(h->im, text_of(h, name));
+        s.field.name =
+            s.field.type == HPROF_OBJECT ? field_name(h, c, name) : import_kept(h->im, &h->kept, text_of(h, name));
         size_t size = hprof_size(b, s.field.type);
         if (!size)
             return false;
@@ -295,7 +296,7 @@ static bool read_root(struct hprof *h, struct hprof_bytes *b, uint8_t tag)
 /* The heap of that name, from 1 on; 0: there are more than anybody has. */
 static uint8_t heap_named(struct hprof *h, struct slice name)
 {
-    strid is = import_slice(h->im, name);
+    strid is = import_kept(h->im, &h->kept, name);
     size_t i = 0;
     while (i < h->graph.heap_names.n && h->graph.heap_names.p[i] != is)
         i++;
@@ -425,6 +426,7 @@ static void close_file(void *self)
     struct hprof *h = self;
     heap_graph_free(&h->graph);
     u64map_free(&h->strings);
+    u64map_free(&h->kept);
     u64map_free(&h->class_of);
     u64map_free(&h->arrays);
     u64map_free(&h->texts);

@@ -41,6 +41,7 @@ struct gecko {
     threads;
     VEC(struct gecko_event)
     events;
+    struct u64map frames; /* name -> row of its frame */
     names categories, shared_strings;
     rows shared_callsites;
     bool failed;
@@ -162,7 +163,7 @@ static void read_column(struct gecko *g, struct slice table, const char *name, n
 }
 
 /* "f (in lib)" is f of lib; other names lie in the mapping "gecko". */
-static uint32_t frame_of(struct gecko *g, strid name)
+static uint32_t make_frame(struct gecko *g, strid name)
 {
     static const char mark[] = " (in ";
     struct slice text = strpool_view(&g->im->st->strings, name), lib = slice_str("gecko");
@@ -175,6 +176,17 @@ static uint32_t frame_of(struct gecko *g, strid name)
     }
     uint32_t mapping = profile_file_mapping(g->m, strpool_intern(&g->im->st->strings, lib.p, lib.len));
     return mapping == UINT32_MAX ? mapping : profile_file_frame(g->m, mapping, name, 0);
+}
+
+/* A name may be long, and that of many frames. */
+static uint32_t frame_of(struct gecko *g, strid name)
+{
+    const uint64_t *known = u64map_get(&g->frames, name);
+    if (known)
+        return (uint32_t)*known;
+    uint32_t frame = make_frame(g, name);
+    g->failed |= !u64map_set(&g->frames, name, frame);
+    return frame;
 }
 
 enum {
@@ -521,6 +533,7 @@ static int gecko_write(void *self, struct slice bytes, struct error *err)
 static void gecko_close(void *self)
 {
     struct gecko *g = self;
+    u64map_free(&g->frames);
     vec_free(&g->threads);
     vec_free(&g->events);
     vec_free(&g->categories);

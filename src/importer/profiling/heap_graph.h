@@ -24,6 +24,7 @@ struct graph_object {
 struct graph_type {
     uint64_t id, superclass_id, location_id, object_size;
     uint64_t means;               /* of the class object of a file: that class; 0: it is no class object */
+    uint64_t meant;               /* the same of a packet's, by name: as class_meant() has it */
     uint64_t classloader_id;      /* an object; 0: not told */
     size_t first_field, n_fields; /* in `field_ids`: of its own; those of its superclasses follow */
     strid name;

@@ -49,11 +49,10 @@ static strid find_name(const struct graph_build *b, const char *name)
 /* --- superclasses ------------------------------------------------------------------------------------------------- */
 
 /* "java.lang.Class<X>" is the class object of X, wherever it has been loaded: X and its place, 0 when it is another. */
-static uint64_t class_meant(const struct graph_build *b, const struct graph_object *o)
+static uint64_t meant_by(const struct graph_build *b, const struct graph_type *t)
 {
     static const char before[] = "java.lang.Class<";
-    const struct graph_type *t = o ? graph_type_of(b, o->type_id) : NULL;
-    struct slice name = t ? strpool_view(&b->st->strings, t->name) : slice_of(NULL, 0), of;
+    struct slice name = strpool_view(&b->st->strings, t->name), of;
     if (name.len <= sizeof before || memcmp(name.p, before, sizeof before - 1) != 0 || name.p[name.len - 1] != '>')
         return 0;
     of = slice_of(name.p + sizeof before - 1, name.len - sizeof before);
@@ -61,6 +60,13 @@ static uint64_t class_meant(const struct graph_build *b, const struct graph_obje
         return 0;
     strid id = strpool_find(&b->st->strings, of.p, of.len);
     return id ? (uint64_t)id << 32 | (uint64_t)ROW_GET(b->st, heap_graph_class, location, t->class_row) : 0;
+}
+
+/* What the type of an object means. */
+static uint64_t class_meant(const struct graph_build *b, const struct graph_object *o)
+{
+    const struct graph_type *t = o ? graph_type_of(b, o->type_id) : NULL;
+    return t ? t->meant : 0;
 }
 
 /* As the types tell. */
@@ -93,6 +99,7 @@ void graph_superclasses(struct graph_build *b)
             b->s->m->im->failed = true;
         else if (added)
             *slot = row;
+        g->types.p[i].meant = meant_by(b, &g->types.p[i]); /* names may be long, and have many objects */
     }
     for (size_t i = 0; field && i < g->objects.n; i++) {
         uint64_t class = class_meant(b, &g->objects.p[i]), super;

@@ -108,6 +108,24 @@ static uint32_t remember_fault(const struct lookup *l, enum message_kind kind, u
     return remember(l, kind, iid, ((uint64_t)fault + 1) << 32 | UINT32_MAX);
 }
 
+/* The same as an id. That of a long one is remembered: each of many frames may mean it. */
+static bool text_id(struct lookup *l, enum message_kind kind, uint64_t iid, strid *id)
+{
+    enum { LONG = 256 };
+    struct slice text;
+    const uint64_t *known = u64map_get(rows_of(l), row_key(l, kind, iid));
+    if (known) {
+        *id = (strid)*known;
+        return true;
+    }
+    if (!text_of(l, kind, iid, &text))
+        return false;
+    *id = kind == BUILD_ID ? build_id_text(l->m, text) : import_slice(l->m->im, text);
+    if (find(l, kind, iid).len > LONG)
+        remember(l, kind, iid, *id);
+    return true;
+}
+
 /* Adds a part of a mapping's path. */
 static size_t add_part(char *path, size_t n, struct slice part)
 {
@@ -138,7 +156,7 @@ static uint32_t mapping_row(struct lookup *l, uint64_t iid)
     uint32_t known;
     if (recall(l, MAPPING, iid, &known))
         return known;
-    struct slice message = find(l, MAPPING, iid), build_id;
+    struct slice message = find(l, MAPPING, iid);
     if (!message.p) {
         count(l, places[MAPPING].missing);
         return UINT32_MAX;
@@ -170,9 +188,8 @@ static uint32_t mapping_row(struct lookup *l, uint64_t iid)
         }
     }
     row.name = mapping_name(l, message);
-    if (!text_of(l, BUILD_ID, build_id_iid, &build_id))
+    if (!text_id(l, BUILD_ID, build_id_iid, &row.build_id))
         return remember_fault(l, MAPPING, iid);
-    row.build_id = build_id_text(l->m, build_id);
     return remember(l, MAPPING, iid, stack_profile_mapping(l->m, &row));
 }
 
@@ -225,7 +242,8 @@ static uint32_t frame_row(struct lookup *l, uint64_t iid)
     uint32_t known;
     if (recall(l, FRAME, iid, &known))
         return known;
-    struct slice message = find(l, FRAME, iid), text;
+    struct slice message = find(l, FRAME, iid);
+    strid text;
     if (!message.p) {
         count(l, places[FRAME].missing);
         return UINT32_MAX;
@@ -235,13 +253,13 @@ static uint32_t frame_row(struct lookup *l, uint64_t iid)
     struct stack_profile_frame_row row = {.rel_pc = x.rel_pc, .type = x.type};
     struct source_line source = {.line = x.line};
     uint32_t in = x.mapping ? mapping_row(l, x.mapping) : stack_profile_no_mapping(m, "");
-    if (in == UINT32_MAX || !text_of(l, FUNCTION_NAME, x.function, &text))
+    if (in == UINT32_MAX || !text_id(l, FUNCTION_NAME, x.function, &text))
         return remember_fault(l, FRAME, iid);
     row.mapping = in;
     if (x.function || l->own) /* the empty name of a packet is '' */
-        row.name = import_slice(m->im, text);
-    if (x.source_path && text_of(l, SOURCE_PATH, x.source_path, &text))
-        source.file = import_slice(m->im, text);
+        row.name = text;
+    if (x.source_path && text_id(l, SOURCE_PATH, x.source_path, &text))
+        source.file = text;
     if (jit_covers(m->profiling, l->upid, in)) {
         l->moving = true;
         return jit_frame(m->profiling, l->upid, &row);

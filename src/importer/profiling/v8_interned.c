@@ -73,6 +73,11 @@ static struct v8 *v8_of(struct machine_ctx *m)
     return s->v8;
 }
 
+static uint64_t read_key(const struct packet *p, uint32_t field, uint64_t iid)
+{
+    return hash_combine(hash_combine(hash_u64(p->gen->state), field), iid);
+}
+
 /* Where it is kept what an entry was read as: 0 when it is read for the first time. NULL when nothing has defined it
  * (counted) or memory is out. */
 static uint64_t *read_before(struct packet *p, struct v8 *v, uint32_t field, uint64_t iid, struct slice *message)
@@ -82,16 +87,14 @@ static uint64_t *read_before(struct packet *p, struct v8 *v, uint32_t field, uin
         stats_add(&p->m->st->stats, p->m->id, STAT_v8_intern_errors, 1);
         return NULL;
     }
-    uint64_t key = hash_combine(hash_combine(hash_u64(p->gen->state), field), iid);
-    uint64_t *slot = u64map_put(&v->read, key, NULL);
+    uint64_t *slot = u64map_put(&v->read, read_key(p, field, iid), NULL);
     p->m->im->failed |= !slot;
     return slot;
 }
 
 static void remember(struct packet *p, struct v8 *v, uint32_t field, uint64_t iid, uint64_t word)
 {
-    uint64_t key = hash_combine(hash_combine(hash_u64(p->gen->state), field), iid);
-    p->m->im->failed |= !u64map_set(&v->read, key, word);
+    p->m->im->failed |= !u64map_set(&v->read, read_key(p, field, iid), word);
 }
 
 /* The text of one of three fields: Latin-1, UTF-16 in either order. */
@@ -269,7 +272,7 @@ static uint64_t script_key(const struct v8_isolate *isolate, int64_t script_id)
     return (uint64_t)isolate->row << 32 | (uint32_t)script_id;
 }
 
-static uint32_t js_script_row(struct packet *p, struct v8 *v, const struct v8_isolate *isolate, struct slice message)
+static uint32_t read_js_script(struct packet *p, struct v8 *v, const struct v8_isolate *isolate, struct slice message)
 {
     struct importer *im = p->m->im;
     struct v8_js_script_row row = {.v8_isolate_id = isolate->row, .name = import_str(im, "")};
@@ -304,6 +307,20 @@ static uint32_t js_script_row(struct packet *p, struct v8 *v, const struct v8_is
         *known = (uint64_t)v8_js_script_insert(p->m->st, &row) + 1;
     }
     return (uint32_t)(*known - 1);
+}
+
+/* A script may be long, and every function may be of it. Of an isolate: the same number may be used with others. */
+static uint32_t js_script_row(struct packet *p, struct v8 *v, const struct v8_isolate *isolate, uint64_t iid,
+                              struct slice message)
+{
+    uint64_t key = hash_combine(iid, isolate->row);
+    uint64_t *known = u64map_get(&v->read, read_key(p, INTERNED_DATA_V8_JS_SCRIPT, key));
+    if (known)
+        return (uint32_t)(*known - 1);
+    uint32_t row = read_js_script(p, v, isolate, message);
+    if (row != UINT32_MAX)
+        remember(p, v, INTERNED_DATA_V8_JS_SCRIPT, key, (uint64_t)row + 1);
+    return row;
 }
 
 uint32_t v8_wasm_script_of(struct packet *p, const struct v8_isolate *isolate, uint64_t iid)
@@ -384,6 +401,17 @@ static struct function_message read_function(struct slice message)
     return x;
 }
 
+static strid function_name(struct packet *p, struct v8 *v, uint64_t iid, struct slice message)
+{
+    const uint64_t *known = u64map_get(&v->read, read_key(p, INTERNED_DATA_V8_JS_FUNCTION_NAME, iid));
+    if (known)
+        return (strid)*known;
+    strid name = string_of(p->m->im, message, INTERNED_V8_STRING_LATIN1, INTERNED_V8_STRING_UTF16_LE,
+                           INTERNED_V8_STRING_UTF16_BE);
+    remember(p, v, INTERNED_DATA_V8_JS_FUNCTION_NAME, iid, name);
+    return name;
+}
+
 /* Row + 1 of a function; 0 when something that it refers to is not there (counted), or memory is out. */
 static uint64_t function_row(struct packet *p, struct v8 *v, const struct v8_isolate *isolate, struct slice message)
 {
@@ -395,16 +423,15 @@ static uint64_t function_row(struct packet *p, struct v8 *v, const struct v8_iso
         stats_add(&m->st->stats, m->id, STAT_v8_intern_errors, 1);
         return 0;
     }
-    uint32_t in = js_script_row(p, v, isolate, script);
+    uint32_t in = js_script_row(p, v, isolate, x.script_iid, script);
     if (in == UINT32_MAX)
         return 0;
-    int64_t words[v8_js_function_n_columns] = {
-        string_of(m->im, name, INTERNED_V8_STRING_LATIN1, INTERNED_V8_STRING_UTF16_LE, INTERNED_V8_STRING_UTF16_BE),
-        in,
-        x.row.is_toplevel,
-        import_str(m->im, NAME_OF(function_kinds, x.kind)),
-        x.row.line,
-        x.row.col};
+    int64_t words[v8_js_function_n_columns] = {function_name(p, v, x.name_iid, name),
+                                               in,
+                                               x.row.is_toplevel,
+                                               import_str(m->im, NAME_OF(function_kinds, x.kind)),
+                                               x.row.line,
+                                               x.row.col};
     uint32_t row =
         row_intern(m->profiling, &v->functions, &m->st->t[T_v8_js_function], words, v8_js_function_n_columns, 0, NULL);
     return row == UINT32_MAX ? 0 : (uint64_t)row + 1;

@@ -55,29 +55,53 @@ struct group_names {
     strid name, description;
 };
 
-/* The group with a number, among those that a descriptor lists. */
-static struct group_names group_names(struct machine_ctx *m, struct slice descriptor, uint64_t group)
+/* Where the groups of a descriptor are described, by their numbers: each may be asked for by every counter. */
+struct described {
+    VEC(struct group_names)
+    groups;
+    struct u64map index; /* number -> in `groups`; the first of a number counts */
+};
+
+static void described_free(struct described *d)
 {
+    vec_free(&d->groups);
+    u64map_free(&d->index);
+}
+
+static struct described read_groups(struct machine_ctx *m, struct slice descriptor)
+{
+    struct described d = {0};
     struct pb_cursor c = pb_cursor(descriptor);
     struct pb_field f, g;
     while (pb_next(&c, &f)) {
         if (f.id != GPU_COUNTER_DESCRIPTOR_COUNTER_GROUPS ||
-            !pb_find(pb_bytes(&f), GPU_COUNTER_DESCRIPTOR_GPU_COUNTER_GROUP_SPEC_GROUP_ID, &g) || pb_u64(&g) != group)
+            !pb_find(pb_bytes(&f), GPU_COUNTER_DESCRIPTOR_GPU_COUNTER_GROUP_SPEC_GROUP_ID, &g))
             continue;
         struct slice spec = pb_bytes(&f);
-        return (struct group_names){pb_find(spec, GPU_COUNTER_DESCRIPTOR_GPU_COUNTER_GROUP_SPEC_NAME, &g)
-                                        ? import_slice(m->im, pb_bytes(&g))
-                                        : 0,
-                                    pb_find(spec, GPU_COUNTER_DESCRIPTOR_GPU_COUNTER_GROUP_SPEC_DESCRIPTION, &g)
-                                        ? import_slice(m->im, pb_bytes(&g))
-                                        : 0};
+        bool added = false;
+        uint64_t *at = u64map_put(&d.index, pb_u64(&g), &added);
+        if (at && added)
+            *at = d.groups.n;
+        if (!at || (added && !vec_push(&d.groups,
+                                       ((struct group_names){
+                                           pb_find(spec, GPU_COUNTER_DESCRIPTOR_GPU_COUNTER_GROUP_SPEC_NAME, &g)
+                                               ? import_slice(m->im, pb_bytes(&g))
+                                               : 0,
+                                           pb_find(spec, GPU_COUNTER_DESCRIPTOR_GPU_COUNTER_GROUP_SPEC_DESCRIPTION, &g)
+                                               ? import_slice(m->im, pb_bytes(&g))
+                                               : 0})))) {
+            m->im->failed = true;
+            described_free(&d);
+            return (struct described){0};
+        }
     }
-    return (struct group_names){0, 0};
+    return d;
 }
 
-static void add_group_row(struct machine_ctx *m, struct slice descriptor, uint64_t group, uint32_t track)
+static void add_group_row(struct machine_ctx *m, const struct described *d, uint64_t group, uint32_t track)
 {
-    struct group_names names = group_names(m, descriptor, group);
+    const uint64_t *at = u64map_get(&d->index, group);
+    struct group_names names = at ? d->groups.p[*at] : (struct group_names){0, 0};
     gpu_counter_group_insert(m->st, &(struct gpu_counter_group_row){.group_id = (int32_t)group,
                                                                     .track_id = track,
                                                                     .name = names.name,
@@ -113,7 +137,8 @@ static uint32_t counter_track(struct machine_ctx *m, uint32_t gpu, strid name, s
     return track_intern(m->im->tracks, m->id, &spec);
 }
 
-static void add_counter(struct packet *p, uint32_t gpu, uint64_t scope, struct slice descriptor, struct slice bytes)
+static void add_counter(struct packet *p, uint32_t gpu, uint64_t scope, const struct described *described,
+                        struct slice bytes)
 {
     struct machine_ctx *m = p->m;
     uint32_t id = 0;
@@ -157,13 +182,13 @@ static void add_counter(struct packet *p, uint32_t gpu, uint64_t scope, struct s
     uint64_t group;
     bool any = false;
     for (; pb_next_number(&groups, &group); any = true)
-        add_group_row(m, descriptor, group, track);
+        add_group_row(m, described, group, track);
     if (!any)
-        add_group_row(m, descriptor, 0, track);
+        add_group_row(m, described, 0, track);
 }
 
 /* A group that lists its counters. */
-static void add_group(struct packet *p, uint64_t scope, struct slice descriptor, struct slice bytes)
+static void add_group(struct packet *p, uint64_t scope, const struct described *described, struct slice bytes)
 {
     struct pb_field f;
     uint64_t group = pb_find(bytes, GPU_COUNTER_DESCRIPTOR_GPU_COUNTER_GROUP_SPEC_GROUP_ID, &f) ? pb_u64(&f) : 0, id;
@@ -171,21 +196,23 @@ static void add_group(struct packet *p, uint64_t scope, struct slice descriptor,
     while (pb_next_number(&ids, &id)) {
         const uint64_t *counter = u64map_get(&p->m->system->gpu_counters, key_of(scope, (uint32_t)id));
         if (counter)
-            add_group_row(p->m, descriptor, group, (uint32_t)(*counter >> 32));
+            add_group_row(p->m, described, group, (uint32_t)(*counter >> 32));
     }
 }
 
 static void add_descriptor(struct packet *p, uint32_t gpu, uint64_t scope, struct slice descriptor)
 {
+    struct described described = read_groups(p->m, descriptor);
     struct pb_cursor c = pb_cursor(descriptor);
     struct pb_field f;
     while (pb_next(&c, &f))
         if (f.id == GPU_COUNTER_DESCRIPTOR_SPECS)
-            add_counter(p, gpu, scope, descriptor, pb_bytes(&f));
+            add_counter(p, gpu, scope, &described, pb_bytes(&f));
     c = pb_cursor(descriptor);
     while (pb_next(&c, &f))
         if (f.id == GPU_COUNTER_DESCRIPTOR_COUNTER_GROUPS)
-            add_group(p, scope, descriptor, pb_bytes(&f));
+            add_group(p, scope, &described, pb_bytes(&f));
+    described_free(&described);
 }
 
 struct event {

@@ -4,6 +4,7 @@
 
 #include "importer/system/system_internal.h"
 
+#include "base/arena.h"
 #include "base/vec.h"
 
 struct gpu_described {
@@ -19,6 +20,13 @@ struct gpu_memory_event {
     uint64_t size;
 };
 
+/* Interned entries that were read (gpu_interned.c). */
+struct gpu_interned {
+    struct u64map read; /* where the entry lies -> what it says */
+    struct arena arena;
+};
+void gpu_interned_free(struct gpu_interned *g);
+
 struct gpu_work {
     VEC(struct gpu_described)
     queues; /* by number */
@@ -28,6 +36,7 @@ struct gpu_work {
     struct u64map unnamed;   /* gpu << 32 | queue -> set of tracks of the queue that nothing has described yet */
     struct u64map objects;   /* hash of (type, handle) -> name */
     struct u64map allocated; /* hash of (what, scope or memory type) -> bytes */
+    struct gpu_interned interned;
     VEC(struct gpu_memory_event)
     memory_events;
     uint32_t memory_queue; /* of the sorter, for those events; UINT32_MAX when there is none */

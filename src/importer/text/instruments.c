@@ -57,15 +57,15 @@ static const struct {
 
 struct item {
     uint8_t kind;
-    bool is_sync;     /* a subsystem: that of readings of other clocks */
-    int64_t number;   /* time, tid, pid, core, address of a frame, load address of a binary */
-    strid name;       /* of a thread, process or frame; path of a binary */
-    uint32_t link;    /* thread: process; frame: binary; tagged backtrace: backtrace */
-    uint32_t first;   /* backtrace: in `stacks` */
-    uint32_t n;       /* the same, how many frames */
-    int64_t highest;  /* binary: of the addresses in it */
-    strid build_id;   /* binary */
-    uint32_t mapping; /* binary: once it is known; UINT32_MAX before */
+    bool is_sync;    /* a subsystem: that of readings of other clocks */
+    int64_t number;  /* time, tid, pid, core, address of a frame, load address of a binary */
+    strid name;      /* of a thread, process or frame; path of a binary */
+    uint32_t link;   /* thread: process; frame: binary; tagged backtrace: backtrace */
+    uint32_t first;  /* backtrace: in `stacks` */
+    uint32_t n;      /* the same, how many frames */
+    int64_t highest; /* binary: of the addresses in it */
+    strid build_id;  /* binary */
+    uint32_t row;    /* binary: of its mapping; backtrace: of its callsite; UINT32_MAX until it is needed */
 };
 
 struct open_element {
@@ -122,19 +122,20 @@ static uint32_t mapping_of(struct instruments *s, struct item *binary)
 {
     if (!binary)
         return profile_file_mapping(s->m, 0);
-    if (binary->mapping == UINT32_MAX)
-        binary->mapping =
-            stack_profile_mapping(s->m, &(struct stack_profile_mapping_row){.build_id = binary->build_id,
-                                                                            .exact_offset = binary->number,
-                                                                            .start = binary->number,
-                                                                            .end = binary->highest,
-                                                                            .name = binary->name});
-    return binary->mapping;
+    if (binary->row == UINT32_MAX)
+        binary->row = stack_profile_mapping(s->m, &(struct stack_profile_mapping_row){.build_id = binary->build_id,
+                                                                                      .exact_offset = binary->number,
+                                                                                      .start = binary->number,
+                                                                                      .end = binary->highest,
+                                                                                      .name = binary->name});
+    return binary->row;
 }
 
-static uint32_t callsite_of(struct instruments *s, const struct item *backtrace)
+static uint32_t callsite_of(struct instruments *s, struct item *backtrace)
 {
     uint32_t callsite = CALLSITE_NONE;
+    if (backtrace->row != UINT32_MAX) /* many samples may repeat one */
+        return backtrace->row;
     for (uint32_t i = backtrace->n; i-- > 0;) {
         const struct item *frame = item_at(s, s->stacks.p[backtrace->first + i]);
         struct item *binary = item_at(s, frame->link);
@@ -149,7 +150,7 @@ static uint32_t callsite_of(struct instruments *s, const struct item *backtrace)
                                            NULL);
         callsite = stack_profile_callsite(s->m, callsite, row);
     }
-    return callsite;
+    return backtrace->row = callsite;
 }
 
 static void parse_samples(void *owner, const struct sort_event *events, size_t n)
@@ -160,7 +161,7 @@ static void parse_samples(void *owner, const struct sort_event *events, size_t n
         const struct instruments_sample *sample = &s->samples.p[events[i].a];
         const struct item *thread = item_at(s, sample->thread), *core = item_at(s, sample->core);
         const struct item *process = item_at(s, thread && thread->link != ITEM_NONE ? thread->link : sample->process);
-        const struct item *backtrace = item_at(s, sample->backtrace);
+        struct item *backtrace = item_at(s, sample->backtrace);
         enum stat_key missing = !thread      ? STAT_instruments_row_missing_thread
                                 : !process   ? STAT_instruments_row_missing_process
                                 : !backtrace ? STAT_instruments_row_missing_backtrace
@@ -266,7 +267,7 @@ static strid text_of(struct instruments *s, const char *text)
 
 static struct item item_of(struct instruments *s, enum item_kind kind, const char **attributes)
 {
-    struct item item = {.kind = (uint8_t)kind, .link = ITEM_NONE, .mapping = UINT32_MAX};
+    struct item item = {.kind = (uint8_t)kind, .link = ITEM_NONE, .row = UINT32_MAX};
     if (kind == ITEM_THREAD || kind == ITEM_PROCESS)
         item.name = text_of(s, attribute(attributes, "fmt"));
     else if (kind == ITEM_FRAME || kind == ITEM_BINARY)

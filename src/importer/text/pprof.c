@@ -1,11 +1,22 @@
 /* Profiles of pprof: values by call stack. */
 #include "importer/text/text_formats.h"
 
+#include "importer/core/text_forms.h"
 #include "importer/profiling/profile_file.h"
 #include "importer/text/text_file.h"
 #include "wire/fields.h"
 
 typedef VEC(struct source_line) source_lines;
+
+/* What a message says that many others may refer to: it is read once. */
+struct pprof_mapping {
+    uint32_t row;
+    uint64_t start;
+};
+struct pprof_function {
+    strid name, file;
+    int64_t line;
+};
 
 struct pprof {
     struct importer *im;
@@ -16,6 +27,12 @@ struct pprof {
     profiles;                                     /* row of aggregate_profile, by type of value */
     struct u64map mappings, functions, locations; /* id -> index of `messages` + 1 */
     struct u64map frames;                         /* id of a location -> row + 1 */
+    struct u64map kept;                           /* of import_kept(): long texts of the file */
+    struct u64map mappings_read, functions_read;  /* id -> index of those read + 1 */
+    VEC(struct pprof_mapping)
+    read_mappings;
+    VEC(struct pprof_function)
+    read_functions;
     VEC(struct slice)
     messages;
     VEC(uint64_t)
@@ -27,10 +44,10 @@ static struct slice text_at(const struct pprof *p, uint64_t index)
     return index < p->strings.n ? p->strings.p[index] : slice_of("", 0);
 }
 
-static strid string_at(const struct pprof *p, uint64_t index, const char *other)
+static strid string_at(struct pprof *p, uint64_t index, const char *other)
 {
     struct slice s = text_at(p, index);
-    return s.len ? import_slice(p->im, s) : import_str(p->im, other);
+    return s.len ? import_kept(p->im, &p->kept, s) : import_str(p->im, other);
 }
 
 static uint64_t number_in(struct slice message, uint32_t field)
@@ -62,19 +79,39 @@ static uint32_t mapping_of(struct pprof *p, uint64_t id, uint64_t *start)
     *start = 0;
     if (!find_message(p, &p->mappings, id, &message))
         return profile_file_own_mapping(p->m, import_str(p->im, "[unknown]"));
+    const uint64_t *known = u64map_get(&p->mappings_read, id);
+    if (known) {
+        *start = p->read_mappings.p[*known - 1].start;
+        return p->read_mappings.p[*known - 1].row;
+    }
     *start = number_in(message, PPROF_MAPPING_MEMORY_START);
-    return stack_profile_mapping(
+    uint32_t row = stack_profile_mapping(
         p->m, &(struct stack_profile_mapping_row){
                   .build_id = build_id_text(p->m, text_at(p, number_in(message, PPROF_MAPPING_BUILD_ID))),
                   .name = string_at(p, number_in(message, PPROF_MAPPING_FILENAME), "[unknown]"),
                   .exact_offset = (int64_t)number_in(message, PPROF_MAPPING_FILE_OFFSET),
                   .start = (int64_t)*start,
                   .end = (int64_t)number_in(message, PPROF_MAPPING_MEMORY_LIMIT)});
+    if (!vec_push(&p->read_mappings, ((struct pprof_mapping){row, *start})) ||
+        !u64map_set(&p->mappings_read, id, p->read_mappings.n))
+        p->im->failed = true;
+    return row;
 }
 
-static strid function_name(struct pprof *p, struct slice function)
+static struct pprof_function function_of(struct pprof *p, uint64_t id)
 {
-    return string_at(p, number_in(function, PPROF_FUNCTION_NAME), "[unknown]");
+    struct slice message = slice_of("", 0);
+    const uint64_t *known = u64map_get(&p->functions_read, id);
+    if (known)
+        return p->read_functions.p[*known - 1];
+    bool there = find_message(p, &p->functions, id, &message);
+    struct slice file = text_at(p, number_in(message, PPROF_FUNCTION_FILENAME));
+    struct pprof_function f = {.name = string_at(p, number_in(message, PPROF_FUNCTION_NAME), "[unknown]"),
+                               .file = file.len ? import_kept(p->im, &p->kept, file) : 0,
+                               .line = (int64_t)number_in(message, PPROF_FUNCTION_START_LINE)};
+    if (there && (!vec_push(&p->read_functions, f) || !u64map_set(&p->functions_read, id, p->read_functions.n)))
+        p->im->failed = true;
+    return f;
 }
 
 /* The functions of a location: the innermost inlined one first. Returns the name of the first. */
@@ -84,18 +121,14 @@ static strid read_lines(struct pprof *p, struct slice location, source_lines *li
     struct pb_field f;
     strid first = 0;
     while (pb_next(&c, &f)) {
-        struct slice function;
         if (f.id != PPROF_LOCATION_LINE || f.wire != PB_BYTES)
             continue;
         struct slice line = pb_bytes(&f);
-        if (!find_message(p, &p->functions, number_in(line, PPROF_LINE_FUNCTION_ID), &function))
-            function = slice_of("", 0);
+        struct pprof_function function = function_of(p, number_in(line, PPROF_LINE_FUNCTION_ID));
         int64_t number = (int64_t)number_in(line, PPROF_LINE_LINE);
         if (!number)
-            number = (int64_t)number_in(function, PPROF_FUNCTION_START_LINE);
-        struct slice file = text_at(p, number_in(function, PPROF_FUNCTION_FILENAME));
-        struct source_line s = {function_name(p, function), file.len ? import_slice(p->im, file) : 0,
-                                number > 0 ? number : COL_NULL};
+            number = function.line;
+        struct source_line s = {function.name, function.file, number > 0 ? number : COL_NULL};
         if (!first)
             first = s.function;
         if (!vec_push(lines, s))
@@ -250,6 +283,11 @@ static void close_file(void *self)
     u64map_free(&p->functions);
     u64map_free(&p->locations);
     u64map_free(&p->frames);
+    u64map_free(&p->kept);
+    u64map_free(&p->mappings_read);
+    u64map_free(&p->functions_read);
+    vec_free(&p->read_mappings);
+    vec_free(&p->read_functions);
     mem_free(p);
 }
 

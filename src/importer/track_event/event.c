@@ -312,7 +312,10 @@ static void slice_extras(struct event *e, uint32_t slice, enum track_event_momen
 /* A line of a thread's log. */
 static void log_message(struct event *e)
 {
-    enum { DEFAULT_PRIO = 4 /* info */ };
+    enum {
+        DEFAULT_PRIO = 4 /* info */,
+        MAX_FILE = 4096 /* bytes of a file's name in a tag: each line makes its own */
+    };
     struct machine_ctx *m = e->m;
     struct pb_field f, file, line;
     if (e->utid == UTID_NONE) { /* a slice does not show it either */
@@ -334,7 +337,8 @@ static void log_message(struct event *e)
     if (location.p) {
         struct slice name = pb_find(location, SOURCE_LOCATION_FILE_NAME, &file) ? pb_bytes(&file) : slice_of("", 0);
         uint32_t number = pb_find(location, SOURCE_LOCATION_LINE_NUMBER, &line) ? pb_u32(&line) : 0;
-        row.tag = strpool_printf(&m->st->strings, "%.*s:%u", (int)(name.len & INT32_MAX), (const char *)name.p, number);
+        row.tag = strpool_printf(&m->st->strings, "%.*s:%u", (int)(name.len < MAX_FILE ? name.len : MAX_FILE),
+                                 (const char *)name.p, number);
     }
     if (pb_find(e->log_message, LOG_MESSAGE_PRIO, &f) && pb_u32(&f) > 1)
         row.prio = pb_u32(&f);

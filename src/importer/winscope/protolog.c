@@ -6,10 +6,23 @@
 
 #define COLLISION_TAG "COLLISION_GROUP"
 
-enum { MAX_TEXT = 8192, NONE = UINT32_MAX };
+enum {
+    MAX_TEXT = 8192,
+    NONE = UINT32_MAX,
+    MAX_SAME = 64, /* texts of one number */
+    /* What lines may hold, since a text stands once for many of them: so much, and more for each byte of a line. */
+    FIRST_ROOM = 1 << 20,
+    ROOM_PER_BYTE = 32,
+};
+
+/* How many parameters of each kind a text takes, or a line has. */
+struct param_counts {
+    size_t strings, ints, bools, doubles;
+};
 
 struct template
 { /* a text that a number stands for */
+    struct param_counts params;
     strid text, location;
     uint64_t level;
     uint32_t group;
@@ -21,6 +34,7 @@ struct protolog {
     VEC(struct template)
     list;
     struct u64map tags; /* group -> tag, 0: it has two */
+    uint64_t room;      /* bytes that lines with their parameters may still take */
 };
 
 struct params { /* of one line; what is left of each kind */
@@ -44,12 +58,44 @@ static void count(struct packet *p, enum stat_key stat)
     stats_add(&p->m->st->stats, p->m->id, stat, 1);
 }
 
+static void count_left_out(struct packet *p, enum stat_key stat)
+{
+    stats_add_idx(&p->m->st->stats, p->m->id, stat, (int32_t)p->gen->seq->id, 1);
+}
+
 static struct protolog *protolog_of(struct packet *p)
 {
     struct winscope_machine *w = winscope_of(p);
-    if (!w->protolog && !(w->protolog = mem_zalloc(sizeof *w->protolog)))
-        p->m->im->failed = true;
+    if (!w->protolog && (w->protolog = mem_zalloc(sizeof *w->protolog)))
+        w->protolog->room = FIRST_ROOM;
+    p->m->im->failed |= !w->protolog;
     return w->protolog;
+}
+
+static bool is_kind(char c)
+{
+    return c && strchr("doxfegbs", c);
+}
+
+static struct param_counts taken_by(struct slice text)
+{
+    struct param_counts n = {0};
+    for (size_t i = 0; i + 1 < text.len; i++) {
+        if (text.p[i] != '%')
+            continue;
+        char kind = (char)text.p[++i];
+        if (!is_kind(kind))
+            continue;
+        if (kind == 's')
+            n.strings++;
+        else if (kind == 'b')
+            n.bools++;
+        else if (strchr("dox", kind))
+            n.ints++;
+        else
+            n.doubles++;
+    }
+    return n;
 }
 
 static void add_template(struct packet *p, struct protolog *l, struct slice bytes)
@@ -60,6 +106,7 @@ static void add_template(struct packet *p, struct protolog *l, struct slice byte
                          .level = (uint64_t)winscope_number(bytes, PROTO_LOG_VIEWER_CONFIG_MESSAGE_DATA_LEVEL, 0),
                          .group = (uint32_t)winscope_number(bytes, PROTO_LOG_VIEWER_CONFIG_MESSAGE_DATA_GROUP_ID, 0),
                          .next = NONE};
+    t.params = taken_by(strpool_view(&p->m->st->strings, t.text));
     bool added = false;
     uint64_t *first = u64map_put(&l->templates, id, &added);
     if (!first) {
@@ -68,12 +115,16 @@ static void add_template(struct packet *p, struct protolog *l, struct slice byte
     }
     if (!added) {
         uint32_t i = (uint32_t)*first;
-        for (;; i = l->list.p[i].next) {
+        for (unsigned n = 1;; i = l->list.p[i].next, n++) {
             const struct template *k = &l->list.p[i];
             if (k->text == t.text && k->level == t.level && k->group == t.group && k->location == t.location)
                 return; /* told again */
-            if (k->next == NONE)
+            if (k->next == NONE && n < MAX_SAME)
                 break;
+            if (k->next == NONE) {
+                count_left_out(p, STAT_winscope_protolog_texts_left_out);
+                return;
+            }
         }
         l->list.p[i].next = (uint32_t)l->list.n;
     } else {
@@ -183,20 +234,27 @@ static bool put_param(struct params *k, char kind, char *text, size_t cap, size_
         strid s = winscope_interned(k->p->gen, INTERNED_DATA_PROTOLOG_STRING_ARGS, word);
         if (!s)
             count(k->p, STAT_winscope_protolog_missing_interned_arg_parse_errors);
-        len = snprintf(text, cap, "%s", s ? strpool_cstr(&k->p->m->st->strings, s) : "<ERROR>");
+        struct slice of = s ? strpool_view(&k->p->m->st->strings, s) : slice_str("<ERROR>");
+        len = snprintf(text, cap, "%.*s", (int)(of.len < cap ? of.len : cap), (const char *)of.p);
     }
     }
     *n = len < 0 ? 0 : (size_t)len < cap ? (size_t)len : cap - 1;
     return true;
 }
 
-static bool is_kind(char c)
+/* Whether there is room for another text of n bytes; false is counted. */
+static bool take_room(struct packet *p, struct protolog *l, size_t n)
 {
-    return c && strchr("doxfegbs", c);
+    bool fits = n <= l->room;
+    if (fits)
+        l->room -= n;
+    else
+        count_left_out(p, STAT_winscope_protolog_lines_as_templates);
+    return fits;
 }
 
-/* The text with its parameters. */
-static strid format_line(struct packet *p, strid text)
+/* The text with its parameters; without them when all lines would be too long with them. */
+static strid format_line(struct packet *p, struct protolog *l, strid text)
 {
     struct slice t = strpool_view(&p->m->st->strings, text);
     char out[MAX_TEXT];
@@ -227,39 +285,38 @@ static strid format_line(struct packet *p, strid text)
     if (pb_next_number(&k.ints, &word) || pb_next_number(&k.strings, &word) || pb_next_number(&k.bools, &word) ||
         next_double(&k, &real))
         count(p, STAT_winscope_protolog_param_mismatch);
-    return import_slice(p->m->im, slice_of(out, n));
+    return take_room(p, l, n) ? import_slice(p->m->im, slice_of(out, n)) : text;
 }
 
-/* Whether a text takes as many parameters of each kind as the line has. */
-static bool fits(struct packet *p, strid text)
+static struct param_counts had_by(struct packet *p)
 {
-    struct slice t = strpool_view(&p->m->st->strings, text);
     struct params k = params_of(p);
+    struct param_counts n = {0};
     uint64_t word;
     double real;
-    for (size_t i = 0; i + 1 < t.len; i++) {
-        if (t.p[i] != '%')
-            continue;
-        char kind = (char)t.p[++i];
-        if (kind == '%' || !is_kind(kind))
-            continue;
-        bool there = kind == 's'           ? pb_next_number(&k.strings, &word)
-                     : kind == 'b'         ? pb_next_number(&k.bools, &word)
-                     : strchr("dox", kind) ? pb_next_number(&k.ints, &word)
-                                           : next_double(&k, &real);
-        if (!there)
-            return false;
-    }
-    return !pb_next_number(&k.ints, &word) && !pb_next_number(&k.strings, &word) && !pb_next_number(&k.bools, &word) &&
-           !next_double(&k, &real);
+    while (pb_next_number(&k.strings, &word))
+        n.strings++;
+    while (pb_next_number(&k.ints, &word))
+        n.ints++;
+    while (pb_next_number(&k.bools, &word))
+        n.bools++;
+    while (next_double(&k, &real))
+        n.doubles++;
+    return n;
+}
+
+static bool same_counts(const struct param_counts *a, const struct param_counts *b)
+{
+    return a->strings == b->strings && a->ints == b->ints && a->bools == b->bools && a->doubles == b->doubles;
 }
 
 /* The one template of a number whose parameters fit; NULL when there are none or several. */
 static const struct template *only_fitting(struct packet *p, const struct protolog *l, uint32_t first)
 {
     const struct template *found = NULL;
+    struct param_counts had = had_by(p);
     for (uint32_t i = first; i != NONE; i = l->list.p[i].next) {
-        if (!fits(p, l->list.p[i].text))
+        if (!same_counts(&l->list.p[i].params, &had))
             continue;
         if (found)
             return NULL;
@@ -268,24 +325,27 @@ static const struct template *only_fitting(struct packet *p, const struct protol
     return found;
 }
 
-/* What a line says for which several templates fit, or none: all that it may mean. */
-static strid collision_text(struct packet *p, const struct protolog *l, uint32_t first, uint64_t id)
+/* What a line says for which several templates fit, or none: all that it may mean; its number, when there is no room
+ * for that. */
+static strid collision_text(struct packet *p, struct protolog *l, uint32_t first, uint64_t id)
 {
     const struct strpool *strings = &p->m->st->strings;
     char out[MAX_TEXT];
-    int n = snprintf(out, sizeof out, "<PROTOLOG COLLISION (id=0x0x%" PRIx64 ") ", id);
+    int n = snprintf(out, sizeof out, "<PROTOLOG COLLISION (id=0x0x%" PRIx64 ") ", id), head = n;
+    struct param_counts had = had_by(p);
     bool some = false;
     for (uint32_t i = first; i != NONE && (size_t)n < sizeof out; i = l->list.p[i].next) {
-        if (!fits(p, l->list.p[i].text))
+        if (!same_counts(&l->list.p[i].params, &had))
             continue;
-        struct slice line = strpool_view(strings, format_line(p, l->list.p[i].text));
+        struct slice line = strpool_view(strings, format_line(p, l, l->list.p[i].text));
         n += snprintf(out + n, sizeof out - (size_t)n, "%s'%.*s'",
                       some ? ",\n " : "MULTIPLE TYPE MATCHES : ", (int)line.len, (const char *)line.p);
         some = true;
     }
     if ((size_t)n < sizeof out)
         n += snprintf(out + n, sizeof out - (size_t)n, "%s>", some ? "" : "NO TYPE MATCH");
-    return import_slice(p->m->im, slice_of(out, (size_t)n < sizeof out ? (size_t)n : sizeof out - 1));
+    size_t len = (size_t)n < sizeof out ? (size_t)n : sizeof out - 1;
+    return import_slice(p->m->im, slice_of(out, take_room(p, l, len) ? len : (size_t)head));
 }
 
 static strid tag_of(struct packet *p, const struct protolog *l, uint32_t group)
@@ -307,6 +367,8 @@ void protolog_parse(struct packet *p)
     uint64_t id = (uint64_t)winscope_number(p->field, PROTO_LOG_MESSAGE_MESSAGE_ID, 0);
     const uint64_t *first = l ? u64map_get(&l->templates, id) : NULL;
     const struct template *t = first ? &l->list.p[*first] : NULL;
+    if (l)
+        l->room += (uint64_t)ROOM_PER_BYTE * p->field.len;
     if (pb_find(p->field, PROTO_LOG_MESSAGE_STACKTRACE_IID, &f)) {
         row.stacktrace = winscope_interned(p->gen, INTERNED_DATA_PROTOLOG_STACKTRACE, pb_u64(&f));
         if (!row.stacktrace) {
@@ -319,7 +381,7 @@ void protolog_parse(struct packet *p)
     if (t) {
         row.level = import_str(im, levels[t->level < sizeof levels / sizeof *levels ? t->level : 0]);
         row.tag = tag_of(p, l, t->group);
-        row.message = format_line(p, t->text);
+        row.message = format_line(p, l, t->text);
         row.location = t->location;
     } else if (first) {
         count(p, STAT_winscope_protolog_message_collision);

@@ -24,8 +24,10 @@ struct regex {
     sets;
     VEC(struct job)
     stack;
-    uint64_t *seen;
-    size_t seen_words;
+    uint64_t *seen;              /* a bit for each instruction at each place of the text; all 0 between searches */
+    size_t seen_words, furthest; /* furthest: the last place that this search has looked at */
+    stop_flag *stop;
+    uint32_t steps;        /* choices, to look at `stop` now and then */
     struct byte_set first; /* bytes a match can begin with */
     bool any_first;        /* it can also begin with nothing */
     int n_groups;
@@ -220,6 +222,7 @@ static bool holds(enum assert_kind kind, struct slice t, size_t at)
 /* One attempt from a place, by an explicit stack. What was seen by earlier attempts has failed and stays failed. */
 static int attempt(struct regex *r, struct slice t, size_t start, int64_t *slots)
 {
+    enum { STEPS = 1 << 16 };
     r->stack.n = 0;
     if (!vec_push(&r->stack, (struct job){0, -1, (int64_t)start}))
         return -MRD_ENOMEM;
@@ -232,12 +235,13 @@ static int attempt(struct regex *r, struct slice t, size_t start, int64_t *slots
         uint32_t pc = j.pc;
         size_t at = (size_t)j.at;
         for (;;) {
-            size_t bit = (size_t)pc * (t.len + 1) + at;
+            size_t bit = at * r->code.n + pc;
             if (r->seen[bit >> 6] >> (bit & 63) & 1)
                 break;
             r->seen[bit >> 6] |= 1ull << (bit & 63);
             const struct instruction *i = &r->code.p[pc];
             if (i->op == OP_MATCH) {
+                r->furthest = at > r->furthest ? at : r->furthest;
                 slots[1] = (int64_t)at;
                 return 1;
             }
@@ -260,14 +264,39 @@ static int attempt(struct regex *r, struct slice t, size_t start, int64_t *slots
             } else {
                 if (!vec_push(&r->stack, (struct job){i->y, -1, (int64_t)at}))
                     return -MRD_ENOMEM;
+                if (++r->steps % STEPS == 0 && stop_asked(r->stop))
+                    return -MRD_ECANCELLED;
                 pc = i->x;
             }
         }
+        r->furthest = at > r->furthest ? at : r->furthest;
     }
     return 0;
 }
 
 enum { MAX_SEEN_BITS = 1 << 30 };
+
+/* Forgets what a search has seen between two places: as much work as it was to see it. */
+static void forget(struct regex *r, size_t from, size_t to)
+{
+    size_t first = from * r->code.n / 64, last = ((to + 1) * r->code.n - 1) / 64;
+    memset(r->seen + first, 0, (last - first + 1) * sizeof *r->seen);
+}
+
+static bool make_room(struct regex *r, size_t words)
+{
+    if (words <= r->seen_words)
+        return true;
+    mem_free(r->seen);
+    r->seen = mem_zalloc(words * sizeof *r->seen);
+    r->seen_words = r->seen ? words : 0;
+    return r->seen != NULL;
+}
+
+void regex_set_stop(struct regex *r, stop_flag *stop)
+{
+    r->stop = stop;
+}
 
 int regex_search(struct regex *r, struct slice t, size_t from, struct regex_match *m)
 {
@@ -275,33 +304,26 @@ int regex_search(struct regex *r, struct slice t, size_t from, struct regex_matc
     uint64_t bits = (uint64_t)r->code.n * (t.len + 1);
     if (bits > MAX_SEEN_BITS)
         return -MRD_ELIMIT;
-    size_t words = (size_t)(bits / 64) + 1;
-    bool clean = false;
-    for (size_t at = from; at <= t.len; at++) {
+    size_t first = SIZE_MAX; /* of what was looked at */
+    int rc = 0;
+    for (size_t at = from; at <= t.len && rc == 0; at++) {
         if (!r->any_first && (at == t.len || !set_has(&r->first, t.p[at])))
             continue;
-        if (!clean) {
-            if (words > r->seen_words) {
-                mem_free(r->seen);
-                r->seen = mem_alloc(words * 8);
-                r->seen_words = r->seen ? words : 0;
-                if (!r->seen)
-                    return -MRD_ENOMEM;
-            }
-            memset(r->seen, 0, words * 8);
-            clean = true;
+        if (first == SIZE_MAX) {
+            if (!make_room(r, (size_t)(bits / 64) + 1))
+                return -MRD_ENOMEM;
+            first = r->furthest = at;
         }
         for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
             slots[i] = -1;
         slots[0] = (int64_t)at;
-        int rc = attempt(r, t, at, slots);
-        if (rc == 0)
-            continue;
-        for (int g = 0; rc == 1 && g <= REGEX_MAX_GROUPS; g++) {
-            m->group[g].start = slots[2 * g];
-            m->group[g].end = slots[2 * g + 1];
-        }
-        return rc;
+        rc = attempt(r, t, at, slots);
     }
-    return 0;
+    if (first != SIZE_MAX)
+        forget(r, first, rc < 0 ? t.len : r->furthest);
+    for (int g = 0; rc == 1 && g <= REGEX_MAX_GROUPS; g++) {
+        m->group[g].start = slots[2 * g];
+        m->group[g].end = slots[2 * g + 1];
+    }
+    return rc;
 }

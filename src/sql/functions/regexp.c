@@ -25,8 +25,11 @@ static struct regex *pattern(sqlite3_context *ctx, sqlite3_value **argv, int at,
 
 static int search(sqlite3_context *ctx, struct regex *r, struct slice text, size_t from, struct regex_match *m)
 {
+    regex_set_stop(r, engine_stop(function_engine(ctx)));
     int rc = regex_search(r, text, from, m);
-    if (rc < 0)
+    if (rc == -MRD_ECANCELLED)
+        sqlite3_result_error_code(ctx, SQLITE_INTERRUPT);
+    else if (rc < 0)
         function_error(ctx, "REGEXP: %s", rc == -MRD_ELIMIT ? "pattern and text are too large" : "out of memory");
     return rc;
 }
@@ -110,19 +113,21 @@ static void regexp_extract(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 /* The replacement, with $1 … and $& put in. */
 static void append_replacement(sqlite3_str *s, struct slice with, struct slice text, const struct regex_match *m)
 {
+    size_t plain = 0; /* up to here it is in */
     for (size_t i = 0; i < with.len; i++) {
         uint8_t next = i + 1 < with.len ? with.p[i + 1] : 0;
         int g = next == '&' ? 0 : next >= '1' && next <= '9' ? next - '0' : -1;
-        if (with.p[i] != '$' || (g < 0 && next != '$')) {
-            sqlite3_str_append(s, (const char *)with.p + i, 1);
+        if (with.p[i] != '$' || (g < 0 && next != '$'))
             continue;
-        }
+        sqlite3_str_append(s, (const char *)with.p + plain, (int)(i - plain));
         i++;
         if (g < 0)
             sqlite3_str_append(s, "$", 1);
         else if (m->group[g].start >= 0)
             sqlite3_str_append(s, (const char *)text.p + m->group[g].start, (int)(m->group[g].end - m->group[g].start));
+        plain = i + 1;
     }
+    sqlite3_str_append(s, (const char *)with.p + plain, (int)(with.len - plain));
 }
 
 static void regexp_replace(sqlite3_context *ctx, int argc, sqlite3_value **argv)
@@ -138,7 +143,7 @@ static void regexp_replace(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     sqlite3_str *s = sqlite3_str_new(sqlite3_context_db_handle(ctx));
     size_t at = 0;
     int rc = 0;
-    while (at <= text.len && (rc = search(ctx, r, text, at, &m)) == 1) {
+    while (at <= text.len && !sqlite3_str_errcode(s) && (rc = search(ctx, r, text, at, &m)) == 1) {
         sqlite3_str_append(s, (const char *)text.p + at, (int)((size_t)m.group[0].start - at));
         append_replacement(s, with, text, &m);
         at = (size_t)m.group[0].end;

@@ -64,9 +64,10 @@ static void add_values(double *to, const double *from, uint32_t n)
 
 /* ---- matching ---- */
 
-static int match_text(struct regex *r, struct slice text)
+static int match_text(const struct work *w, struct regex *r, struct slice text)
 {
     struct regex_match m;
+    regex_set_stop(r, w->s->stop);
     return regex_search(r, text, 0, &m);
 }
 
@@ -76,19 +77,19 @@ static int match_cell(const struct work *w, struct regex *r, const struct flame_
     if (cell->type == SQLITE_NULL)
         return 0;
     if (cell->type == SQLITE_TEXT)
-        return match_text(r, strpool_view(w->s->strings, cell->s));
+        return match_text(w, r, strpool_view(w->s->strings, cell->s));
     if (cell->type == SQLITE_INTEGER)
         snprintf(text, sizeof text, "%lld", (long long)cell->i);
     else
         snprintf(text, sizeof text, "%.15g", cell->d);
-    return match_text(r, slice_str(text));
+    return match_text(w, r, slice_str(text));
 }
 
 /* Does the name or a grouping column match? Negative when it cannot be told. */
 static int matches(const struct work *w, struct regex *r, uint32_t frame)
 {
     strid name = w->s->frame_names[frame];
-    int rc = name ? match_text(r, strpool_view(w->s->strings, name)) : 0;
+    int rc = name ? match_text(w, r, strpool_view(w->s->strings, name)) : 0;
     for (size_t i = 0; rc == 0 && i < w->c->grouping.n; i++)
         rc = match_cell(w, r, &w->s->cells[(size_t)frame * w->s->n_columns + (uint32_t)w->groups[i]]);
     return rc;
@@ -102,6 +103,8 @@ static int match_paths(const struct work *w, struct regex *r, uint8_t *path, uin
         if (stop_asked(w->s->stop))
             return -MRD_ECANCELLED;
         int rc = w->state[f] == LIVE ? matches(w, r, f) : 0;
+        if (rc == -MRD_ECANCELLED)
+            return rc;
         if (rc < 0)
             return error_set(w->err, rc == -MRD_ENOMEM ? rc : -MRD_ESQL,
                              "flamegraph: a pattern and a name are too large");
