@@ -38,19 +38,20 @@ static uint32_t *first_completed(const struct args *a)
  * come last. */
 static uint32_t *order(const struct args *a, const uint8_t *used, uint32_t *n)
 {
-    const struct completed_set *c = a->completed.p, *end = c + a->completed.n;
+    const struct completed_set *c = a->completed.p;
+    size_t k = 0;
     uint32_t *m = mem_alloc((a->sets.n + 1) * sizeof *m), *first = m ? first_completed(a) : NULL;
     *n = 0;
     for (uint32_t i = 0; first && i <= a->sets.n; i++) {
-        for (; c < end && (c->before <= i || c->before == LAST); c++)
-            if (c->before != LAST && used[c->set] && first[c->set] == c - a->completed.p)
-                m[(*n)++] = c->set;
+        for (; k < a->completed.n && (c[k].before <= i || c[k].before == LAST); k++)
+            if (c[k].before != LAST && used[c[k].set] && first[c[k].set] == k)
+                m[(*n)++] = c[k].set;
         if (i < a->sets.n && used[i] && first[i] == NOT_COMPLETED)
             m[(*n)++] = i;
     }
-    for (c = a->completed.p; first && c < end; c++)
-        if (c->before == LAST && used[c->set] && first[c->set] == c - a->completed.p)
-            m[(*n)++] = c->set;
+    for (k = 0; first && k < a->completed.n; k++)
+        if (c[k].before == LAST && used[c[k].set] && first[c[k].set] == k)
+            m[(*n)++] = c[k].set;
     if (!first) {
         mem_free(m);
         m = NULL;
