@@ -1,4 +1,5 @@
 /* Tests what the PerfettoSQL front end does on text alone: tokens, statements, macros, tracebacks. */
+#include "memory_gate.h"
 #include "sql/dialect/macro.h"
 #include "sql/dialect/parse.h"
 
@@ -238,6 +239,23 @@ START_TEST(an_excerpt_of_a_long_line_is_cut)
 }
 END_TEST
 
+/* What a message has is always a text, whichever part found no memory. */
+START_TEST(a_message_without_memory_has_an_end)
+{
+    for (unsigned fail_at = 1; fail_at < 6; fail_at++) {
+        struct gate g = {.fail_at = fail_at};
+        struct sql_message m = {0};
+        alloc_set_gate(gate_open, &g);
+        for (int i = 0; i < 20; i++)
+            sql_message_add(&m, "%d ", 7 * i);
+        alloc_set_gate(NULL, NULL);
+        ck_assert(m.failed || fail_at > g.calls);
+        ck_assert(m.p ? m.p[m.n] == 0 : m.n == 0);
+        vec_free(&m);
+    }
+}
+END_TEST
+
 static const struct {
     const char *text;
     int kind;         /* enum statement_kind, or -1: an error */
@@ -315,6 +333,7 @@ Suite *dialect_text_suite(void)
     tcase_add_test(t, deep_and_huge_expansions_end);
     tcase_add_test(t, a_traceback_leads_through_macros);
     tcase_add_test(t, an_excerpt_of_a_long_line_is_cut);
+    tcase_add_test(t, a_message_without_memory_has_an_end);
     tcase_add_loop_test(t, extensions_parse, 0, COUNT(parse_cases));
     suite_add_tcase(s, t);
     return s;

@@ -141,7 +141,7 @@ void sql_message_add(struct sql_message *m, const char *fmt, ...)
     va_start(ap, fmt);
     int n = vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
-    m->failed |= n < 0 || !vec_reserve(m, m->n + (size_t)n + 1);
+    m->failed = m->failed || n < 0 || !vec_reserve(m, m->n + (size_t)n + 1); /* no memory without a text in it */
     if (m->failed)
         return;
     va_start(ap, fmt);
