@@ -98,8 +98,8 @@ struct engine {
     uint64_t plan_bytes;     /* that the plan which ran last has asked for, and when it gave up */
     bool plan_gave_up;
     uint64_t plan_text_bytes; /* of texts that all plans together have added to the string pool */
-    uint64_t plan_visited;   /* rows of tables that plans have looked at, of all that have run */
-    struct query_plan *plan; /* of plan_statement, the one made last: borrowed while it lives */
+    uint64_t plan_visited;    /* rows of tables that plans have looked at, of all that have run */
+    struct query_plan *plan;  /* of plan_statement, the one made last: borrowed while it lives */
     sqlite3_stmt *plan_statement;
 };
 

@@ -123,16 +123,22 @@ void plan_bind_word(struct engine *e, sqlite3_stmt *stmt, int at, enum plan_type
     }
 }
 
+/* Counts a text of n bytes where it is new to the string pool, which had `before`. */
+static void note_text(struct run *r, struct call_memo *m, uint32_t before, size_t n)
+{
+    if (r->e->storage->strings.n == before)
+        return;
+    m->n_texts++;
+    m->bytes += n;
+    run_note_texts(r, before, n);
+}
+
 static int64_t intern(struct run *r, struct call_memo *m, const void *p, size_t n)
 {
     struct strpool *strings = &r->e->storage->strings;
     uint32_t before = strings->n;
     strid id = strpool_intern(strings, p, n);
-    if (strings->n != before) {
-        m->n_texts++;
-        m->bytes += n;
-    }
-    run_note_texts(r, before, n);
+    note_text(r, m, before, n);
     if (!id)
         r->rc = SQLITE_NOMEM;
     return id;
@@ -147,12 +153,7 @@ static int64_t varied_result_of(struct run *r, struct call_memo *m, sqlite3_stmt
     int rc;
     if (!varied_from_column(strings, stmt, &word, &rc))
         r->rc = rc;
-    size_t n = strings->n != before ? strpool_view(strings, (strid)word).len : 0;
-    if (strings->n != before) {
-        m->n_texts++;
-        m->bytes += n;
-    }
-    run_note_texts(r, before, n);
+    note_text(r, m, before, strpool_view(strings, (strid)word).len);
     return word;
 }
 

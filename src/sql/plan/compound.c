@@ -181,12 +181,9 @@ static struct plan_expr *order_in_arm(struct query_plan *arm, const struct plan_
     struct plan_expr *item = arm->items[column->column].expr;
     if (!is_null || item->type == PLAN_NULL)
         return item->type == PLAN_NULL ? NULL : item;
-    struct plan_expr *out = plan_expr_new(arm, X_IS_NULL, PLAN_INT, 1);
-    if (out) {
-        out->args[0] = item;
-        out->sources = item->sources;
+    struct plan_expr *out = plan_unary(arm, X_IS_NULL, PLAN_INT, item);
+    if (out)
         out->negated = x->negated;
-    }
     return out;
 }
 

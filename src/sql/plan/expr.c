@@ -84,9 +84,14 @@ static struct plan_expr *with(struct plan_expr *x, uint32_t n, struct plan_expr 
     return x;
 }
 
+struct plan_expr *plan_unary(struct query_plan *p, enum expr_op op, enum plan_type type, struct plan_expr *a)
+{
+    return a ? with(plan_expr_new(p, op, type, 1), 1, a, NULL) : NULL;
+}
+
 static struct plan_expr *unary(struct reader *r, enum expr_op op, enum plan_type type, struct plan_expr *a)
 {
-    return a ? with(plan_expr_new(r->plan, op, type, 1), 1, a, NULL) : NULL;
+    return plan_unary(r->plan, op, type, a);
 }
 
 static struct plan_expr *binary(struct reader *r, enum expr_op op, enum plan_type type, uint8_t sql,

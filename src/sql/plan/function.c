@@ -143,7 +143,7 @@ static struct plan_expr *read_call(struct reader *r, const struct sql_expr *x, s
         return NULL;
     bool real = calls[at].type == PLAN_REAL, varied = false; /* of integers, too */
     for (const struct sql_expr *a = x->args; a; a = a->next, n++) {
-        args[n] = json ? read_json_term(r, a) : NULL; /* it reads the text, marked or not */
+        args[n] = json ? read_json(r, a) : NULL; /* it reads the text, marked or not */
         args[n] = args[n] ? args[n] : real ? read_as_real(r, a) : read_varied(r, a);
         if (!args[n] || !fits(args[n], n ? calls[at].others : calls[at].first))
             return NULL;
@@ -226,12 +226,9 @@ static struct plan_expr *read_extract_arg(struct reader *r, const struct sql_exp
         return NULL;
     bool varied;
     enum plan_type type = type_of_arg(e, (strid)key->word, &varied);
-    struct plan_expr *out = type == PLAN_NULL ? NULL : plan_expr_new(r->plan, X_ARG, type, 1);
-    if (out) {
-        out->args[0] = set;
-        out->sources = set->sources;
+    struct plan_expr *out = type == PLAN_NULL ? NULL : plan_unary(r->plan, X_ARG, type, set);
+    if (out)
         out->word = key->word;
-    }
     return varied ? varied_mark(out) : out;
 }
 
@@ -449,12 +446,9 @@ static bool finds_first_of_list(const struct reader *r)
 /* A varied value as what sum() and avg() add. */
 static struct plan_expr *summand_of(struct reader *r, struct plan_expr *x)
 {
-    struct plan_expr *out = plan_expr_new(r->plan, X_SUMMAND, PLAN_REAL, 1);
-    if (out) {
-        out->args[0] = x;
-        out->sources = x->sources;
+    struct plan_expr *out = plan_unary(r->plan, X_SUMMAND, PLAN_REAL, x);
+    if (out)
         out->mixed = true;
-    }
     return out;
 }
 

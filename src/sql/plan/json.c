@@ -46,7 +46,7 @@ static bool is_json_list(const struct sql_expr *x)
     return is_of(x, "json_group_array") && x->n_args == 1;
 }
 
-static struct plan_expr *read_json(struct reader *r, const struct sql_expr *x)
+struct plan_expr *read_json(struct reader *r, const struct sql_expr *x)
 {
     struct plan_expr *args[PLAN_MAX_CALL_ARGS];
     bool object = is_of(x, "json_object");
@@ -65,11 +65,6 @@ static struct plan_expr *read_json(struct reader *r, const struct sql_expr *x)
     if (out)
         format_read_json(r->plan, out, object);
     return out;
-}
-
-struct plan_expr *read_json_term(struct reader *r, const struct sql_expr *x)
-{
-    return read_json(r, x);
 }
 
 struct plan_expr *read_json_value(struct reader *r, const struct sql_expr *x)

@@ -19,12 +19,7 @@ struct plan_expr *mixed_to_real(struct reader *r, struct plan_expr *x)
 {
     if (!x || !x->mixed)
         return x;
-    struct plan_expr *out = x->varied ? NULL : plan_expr_new(r->plan, X_TO_REAL, PLAN_REAL, 1);
-    if (out) {
-        out->args[0] = x;
-        out->sources = x->sources;
-    }
-    return out;
+    return x->varied ? NULL : plan_unary(r->plan, X_TO_REAL, PLAN_REAL, x);
 }
 
 struct plan_expr *read_as_real(struct reader *r, const struct sql_expr *x)

@@ -97,6 +97,8 @@ struct reader {
 
 struct run;
 struct plan_expr *plan_expr_new(struct query_plan *p, enum expr_op op, enum plan_type type, uint32_t n_args);
+/* Of one argument; NULL where that is. */
+struct plan_expr *plan_unary(struct query_plan *p, enum expr_op op, enum plan_type type, struct plan_expr *a);
 struct plan_expr *plan_const(struct query_plan *p, enum plan_type type, int64_t word);
 struct plan_expr *plan_column(struct query_plan *p, uint8_t source, int16_t column, enum plan_type type);
 bool plan_expr_equal(const struct plan_expr *a, const struct plan_expr *b);
@@ -131,7 +133,7 @@ struct plan_expr *read_null_order(struct reader *r, const struct sql_order *o, s
  * text once it has been a value of a plan: they are read where nobody else sees it. */
 struct plan_expr *read_json_item(struct reader *r, const struct sql_expr *x);
 /* The same for those who see but its text: GROUP BY, ORDER BY, json_extract(). */
-struct plan_expr *read_json_term(struct reader *r, const struct sql_expr *x);
+struct plan_expr *read_json(struct reader *r, const struct sql_expr *x);
 bool is_json_call(const struct plan_expr *x);
 /* What json_group_array() lists of a row, as it stands in the list; NULL: not understood. */
 struct plan_expr *read_json_value(struct reader *r, const struct sql_expr *x);

@@ -36,7 +36,7 @@ static struct plan_expr *read_compared(struct reader *r, enum collation c, const
     c = c == COLLATE_NONE ? own : c;
     if (own == COLLATE_UNKNOWN || c == COLLATE_UNKNOWN)
         return NULL;
-    struct plan_expr *json = read_json_term(r, x);
+    struct plan_expr *json = read_json(r, x);
     if (json)
         return collate_value(r, c, json);
     struct plan_expr *out = order ? read_mixed(r, x) : read_varied(r, x);

@@ -264,12 +264,7 @@ struct plan_expr *varied_of(struct reader *r, struct plan_expr *x)
         return varied_from(&r->planner->e->storage->strings, (enum plan_type)x->type, x->word, &word, &rc)
                    ? varied_mark(plan_const(r->plan, PLAN_TEXT, word))
                    : NULL;
-    struct plan_expr *out = plan_expr_new(r->plan, X_VARIED, PLAN_TEXT, 1);
-    if (out) {
-        out->args[0] = x;
-        out->sources = x->sources;
-    }
-    return varied_mark(out);
+    return varied_mark(plan_unary(r->plan, X_VARIED, PLAN_TEXT, x));
 }
 
 struct plan_expr *varied_compared(struct query_plan *p, struct plan_expr *x)
@@ -282,12 +277,7 @@ struct plan_expr *varied_compared(struct query_plan *p, struct plan_expr *x)
         return varied_comparable(&p->e->storage->strings, x->word, &word, &rc)
                    ? varied_mark(plan_const(p, PLAN_TEXT, word))
                    : NULL;
-    struct plan_expr *out = plan_expr_new(p, X_COMPARABLE, PLAN_TEXT, 1);
-    if (out) {
-        out->args[0] = x;
-        out->sources = x->sources;
-    }
-    return varied_mark(out);
+    return varied_mark(plan_unary(p, X_COMPARABLE, PLAN_TEXT, x));
 }
 
 struct plan_expr *read_varied(struct reader *r, const struct sql_expr *x)
