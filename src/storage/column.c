@@ -224,7 +224,7 @@ bool column_append_chunk(struct column *c, int64_t word)
     if (!reserve_chunk(c))
         return false;
     bool is_null = word == column_null(c->type);
-    int64_t order = c->type == COL_F64 ? column_f64_order(word) : word;
+    int64_t order = column_order(c->type, word);
     c->chunks[c->n_chunks++] = (struct col_chunk){.kind = CHUNK_CONST,
                                                   .base = word,
                                                   .min = is_null ? INT64_MAX : order,
@@ -413,7 +413,7 @@ bool column_set_sealed(struct column *c, uint32_t row, int64_t word)
     struct col_chunk *k = &c->chunks[chunk];
     int64_t null = column_null(c->type);
     if (set_in_place(k, i, word, null)) {
-        int64_t order = c->type == COL_F64 ? column_f64_order(word) : word;
+        int64_t order = column_order(c->type, word);
         if (word == null) {
             k->has_null = true;
         } else if (k->min > k->max) {

@@ -120,6 +120,12 @@ static inline int64_t column_f64_order(int64_t word)
     return word < 0 ? word ^ INT64_MAX : word;
 }
 
+/* What rows of a column are ordered by. */
+static inline int64_t column_order(enum col_type type, int64_t word)
+{
+    return type == COL_F64 ? column_f64_order(word) : word;
+}
+
 /* A sealed chunk that is going to be read. */
 static inline const struct col_chunk *column_chunk(const struct column *c, uint32_t chunk)
 {

@@ -35,7 +35,7 @@ static bool raw_is_good(const struct col_chunk *k, const int64_t *v, uint32_t n,
 {
     int64_t null = column_null(type);
     for (uint32_t i = 0; i < n; i++) {
-        int64_t order = type == COL_F64 ? column_f64_order(v[i]) : v[i];
+        int64_t order = column_order(type, v[i]);
         if (v[i] == null ? !k->has_null : order < k->min || order > k->max)
             return false;
     }
@@ -136,7 +136,7 @@ static bool header_is_good(const struct snapshot *s, const struct col_chunk *k, 
     if (!empty && !in_range(s, k->min, k->max, type))
         return false;
     if (k->kind == CHUNK_CONST) {
-        int64_t order = type == COL_F64 ? column_f64_order(k->base) : k->base;
+        int64_t order = column_order(type, k->base);
         return k->base == column_null(type) ? k->has_null : !empty && order >= k->min && order <= k->max;
     }
     uint64_t len = col_chunk_bytes(k, rows), end = data->offset + data->len - SNAPSHOT_SPARE;

@@ -129,16 +129,14 @@ void table_finalize(struct table *t)
 
 static bool is_before(const struct column *c, uint32_t row, int64_t want, bool after)
 {
-    int64_t v = column_get(c, row);
-    if (c->type == COL_F64)
-        v = column_f64_order(v);
+    int64_t v = column_order(c->type, column_get(c, row));
     return after ? v <= want : v < want;
 }
 
 uint32_t table_lower_bound(const struct table *t, uint32_t col, int64_t word, bool after)
 {
     const struct column *c = &t->columns[col];
-    int64_t want = c->type == COL_F64 ? column_f64_order(word) : word;
+    int64_t want = column_order(c->type, word);
     uint32_t chunk = c->n_chunks; /* the first whose maximum is not below */
     BISECT(chunk, i, after ? c->chunks[i].max <= want : c->chunks[i].max < want);
     uint32_t first = chunk << COL_CHUNK_SHIFT;

@@ -432,7 +432,7 @@ static int x_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
         else
             sqlite3_result_int64(ctx, s->i);
     } else if (s->n) {
-        planner_result(c->e, ctx, a->column->type, a->column->type == COL_F64 ? column_f64_order(s->i) : s->i);
+        planner_result(c->e, ctx, a->column->type, column_order(a->column->type, s->i));
     }
     return SQLITE_OK;
 }

@@ -145,11 +145,9 @@ const struct column_index *index_get(struct vtab *v, const struct table *t, uint
     return v->indexes[column];
 }
 
-/* What the rows are ordered by. */
 static int64_t order_word(const struct column *c, uint32_t row)
 {
-    int64_t w = column_get(c, row);
-    return c->type == COL_F64 ? column_f64_order(w) : w;
+    return column_order(c->type, column_get(c, row));
 }
 
 uint32_t index_find(const struct column_index *x, const struct table *t, uint32_t column, int64_t word,
