@@ -21,13 +21,16 @@ static const struct level log4j[] = {{50000, FATAL}, {40000, ERROR}, {30000, WAR
 static const struct level python[] = {{50, FATAL}, {40, ERROR}, {30, WARN},
                                       {20, INFO},  {10, DEBUG}, {INT64_MIN, VERBOSE}};
 
+/* Those whose lines say their own level; of others the event's class does. */
 static const struct logger {
     const char *provider;
-    const char *level; /* the field that says it; NULL: the event's class does */
+    const char *level; /* the field that says it */
     const struct level *levels;
 } loggers[] = {
-    {"lttng_jul", "log_level", java},         {"lttng_log4j", "log_level", log4j}, {"lttng_log4j2", "log_level", log4j},
-    {"lttng_python", "int_loglevel", python}, {"lttng_ust_tracef", NULL, NULL},    {"lttng_ust_tracelog", NULL, NULL},
+    {"lttng_jul", "log_level", java},
+    {"lttng_log4j", "log_level", log4j},
+    {"lttng_log4j2", "log_level", log4j},
+    {"lttng_python", "int_loglevel", python},
 };
 
 /* Those of a class that are more urgent than to debug. */
@@ -49,7 +52,7 @@ static uint32_t priority(const struct ctf_row *e, const struct logger *l)
 {
     const char *level = e->use->class->log_level;
     int64_t v;
-    if (l && l->level) {
+    if (l) {
         const struct level *at = l->levels;
         if (!ctf_item_int(e->fields, l->level, &v))
             return INFO;

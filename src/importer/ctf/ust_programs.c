@@ -14,12 +14,16 @@ void ctf_programs_free(struct ctf_programs *p)
     vec_free(&p->list);
 }
 
+static uint32_t process_of(const struct ctf_row *e)
+{
+    return e->utid == UTID_NONE ? UPID_NONE : process_tracker_thread_process(e->m->processes, e->utid);
+}
+
 /* What the process has at an address; made when it is new. NULL when out of memory. */
 static struct ctf_program *program_at(const struct ctf_row *e, int64_t address)
 {
     struct ctf_programs *p = ctf_programs(e->import);
-    uint32_t upid = e->utid == UTID_NONE ? UPID_NONE : process_tracker_thread_process(e->m->processes, e->utid);
-    uint64_t process = (uint64_t)e->m->id << 32 | upid;
+    uint64_t process = (uint64_t)e->m->id << 32 | process_of(e);
     bool added;
     uint64_t *at = u64map_put(&p->by_place, hash_combine(process, (uint64_t)address), &added);
     if (at && !added && p->list.p[*at].process == process && p->list.p[*at].address == address)
@@ -75,7 +79,7 @@ void ust_build_id(const struct ctf_row *e)
 void ust_process_name(const struct ctf_row *e)
 {
     const struct ctf_item *name = ctf_item_find(e->fields, "procname");
-    uint32_t upid = e->utid == UTID_NONE ? UPID_NONE : process_tracker_thread_process(e->m->processes, e->utid);
+    uint32_t upid = process_of(e);
     if (upid != UPID_NONE && name && name->kind == CTF_ITEM_TEXT && name->text.len)
         process_tracker_process_name(e->m->processes, upid, import_slice(e->m->im, name->text), PROCESS_NAME_OTHER);
 }
