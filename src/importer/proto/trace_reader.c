@@ -7,6 +7,7 @@
 #include "importer/core/sequence.h"
 #include "importer/proto/content_analysis.h"
 #include "importer/proto/machine_losses.h"
+#include "importer/proto/packet_scan.h"
 #include "importer/proto/special_packets.h"
 #include "importer/proto/trace_end.h"
 #include "importer/proto/trace_outline.h"
@@ -17,45 +18,12 @@ enum {
     FLAG_CLEARED = 1,
     FLAG_NEEDS_STATE = 2,
 
-    DIRECT_FIELDS = 1024, /* fields with a place of their own in the handler index */
     MAX_HANDLERS = 254,
-    MAX_FIELDS_PER_PACKET = 8, /* handled fields in one packet: almost always one */
 
     /* The upper half of sort_event.b for a queued packet: which handler its field is for and where the field begins;
      * or, when that does not fit, the packet's length with this bit. */
     QUEUED_HANDLER_BITS = 8,
     QUEUED_OFFSET_MAX = (1 << (31 - QUEUED_HANDLER_BITS)) - 1,
-};
-
-/* What one pass over a packet finds. */
-struct scan {
-    uint64_t timestamp;
-    uint32_t clock_id;
-    uint32_t sequence_id;
-    uint32_t flags;
-    uint32_t dropped;
-    uint32_t machine_id;
-    uint32_t trusted_uid;
-    uint32_t trusted_pid;
-    bool trusted_uid_given;
-    bool has_timestamp;
-    bool cleared;
-    bool first_on_sequence;
-    bool sync_marker;
-    bool track_event;
-    bool chrome; /* a packet of Chrome's first recorders */
-    bool bad;
-    uint8_t n_handled;
-    bool zstd;
-    bool has_rare;
-    /* From here on only what is said to be there is written. */
-    struct rare {
-        struct slice clock_snapshot, trace_stats, remote_clock_sync, service_event, defaults, interned, attributes;
-        struct slice compressed;
-        struct pb_field early; /* p NULL: none */
-    } rare;
-    const uint8_t *first_handled; /* its tag */
-    struct pb_field handled[MAX_FIELDS_PER_PACKET];
 };
 
 /* A packet that waits for a clock. */
@@ -72,9 +40,8 @@ struct proto_reader {
     struct importer *im;
     const struct packet_handler *handlers[MAX_HANDLERS + 1]; /* [1..] */
     uint8_t next[MAX_HANDLERS + 1];                          /* another handler of the same field, 0: none */
-    uint8_t by_field[DIRECT_FIELDS];                         /* first handler of a field, 0: none */
+    struct packet_fields fields;                             /* first handler of a field */
     unsigned n_handlers;
-    unsigned first_early; /* handlers from here on are called before the packet's time is known */
     VEC(struct deferred)
     deferred;
     proto_inflate_fn inflate;
@@ -91,11 +58,11 @@ struct proto_reader {
 static void add_handlers(struct proto_reader *r, const struct packet_handler *table)
 {
     for (; table->field_id; table++) {
-        if (table->field_id >= DIRECT_FIELDS || r->n_handlers == MAX_HANDLERS)
+        if (table->field_id >= PACKET_DIRECT_FIELDS || r->n_handlers == MAX_HANDLERS)
             continue;
         uint8_t number = (uint8_t)++r->n_handlers;
         r->handlers[number] = table;
-        uint8_t *link = &r->by_field[table->field_id];
+        uint8_t *link = &r->fields.handler[table->field_id];
         while (*link)
             link = &r->next[*link];
         *link = number;
@@ -111,7 +78,7 @@ struct proto_reader *proto_reader_open(struct importer *im, const struct packet_
     r->im = im;
     for (size_t i = 0; i < n; i++)
         add_handlers(r, tables[i]);
-    r->first_early = r->n_handlers + 1;
+    r->fields.first_early = r->n_handlers + 1;
     for (size_t i = 0; i < n_early; i++)
         add_handlers(r, early[i]);
     return r;
@@ -147,115 +114,9 @@ bool proto_reader_has_deferred(const struct proto_reader *r)
     return r->deferred.n > 0;
 }
 
-static struct rare *rare(struct scan *s)
-{
-    if (!s->has_rare)
-        s->rare = (struct rare){0};
-    s->has_rare = true;
-    return &s->rare;
-}
-
-/* Most packets begin with it. */
-static inline void take_first_timestamp(struct pb_cursor *c, struct scan *s)
-{
-    uint64_t word;
-    if (c->end - c->p <= (ptrdiff_t)sizeof word || *c->p != (TRACE_PACKET_TIMESTAMP << 3 | PB_VARINT))
-        return;
-    memcpy(&word, c->p + 1, sizeof word);
-    unsigned n = pb_word_value(word, &s->timestamp);
-    s->has_timestamp = n > 0;
-    c->p += n ? n + 1 : 0;
-}
-
-/* Long: one case a field, in the one pass over a packet. */
-static void scan_packet(const struct proto_reader *r, struct slice bytes, struct scan *s)
-{
-    memset(s, 0, offsetof(struct scan, rare));
-    struct pb_cursor c = pb_cursor(bytes);
-    struct pb_field f;
-    take_first_timestamp(&c, s);
-    for (const uint8_t *tag = c.p; pb_next(&c, &f); tag = c.p) {
-        switch (f.id) {
-        case TRACE_PACKET_TRUSTED_UID:
-            s->trusted_uid = pb_u32(&f);
-            s->trusted_uid_given = true;
-            break;
-        case TRACE_PACKET_TIMESTAMP:
-            s->timestamp = pb_u64(&f);
-            s->has_timestamp = true;
-            break;
-        case TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID:
-            s->sequence_id = pb_u32(&f);
-            break;
-        case TRACE_PACKET_SEQUENCE_FLAGS:
-            s->flags = pb_u32(&f);
-            break;
-        case TRACE_PACKET_SYNCHRONIZATION_MARKER:
-            s->sync_marker = true;
-            break;
-        case TRACE_PACKET_INCREMENTAL_STATE_CLEARED:
-            s->cleared = pb_bool(&f);
-            break;
-        case TRACE_PACKET_FIRST_PACKET_ON_SEQUENCE:
-            s->first_on_sequence = pb_bool(&f);
-            break;
-        case TRACE_PACKET_PREVIOUS_PACKET_DROPPED:
-            s->dropped = pb_u32(&f);
-            break;
-        case TRACE_PACKET_TIMESTAMP_CLOCK_ID:
-            s->clock_id = pb_u32(&f);
-            break;
-        case TRACE_PACKET_TRUSTED_PID:
-            s->trusted_pid = pb_u32(&f);
-            break;
-        case TRACE_PACKET_MACHINE_ID:
-            s->machine_id = pb_u32(&f);
-            break;
-        case TRACE_PACKET_CLOCK_SNAPSHOT:
-            rare(s)->clock_snapshot = pb_bytes(&f);
-            break;
-        case TRACE_PACKET_TRACE_STATS:
-            rare(s)->trace_stats = pb_bytes(&f);
-            break;
-        case TRACE_PACKET_REMOTE_CLOCK_SYNC:
-            rare(s)->remote_clock_sync = pb_bytes(&f);
-            break;
-        case TRACE_PACKET_SERVICE_EVENT:
-            rare(s)->service_event = pb_bytes(&f);
-            break;
-        case TRACE_PACKET_TRACE_PACKET_DEFAULTS:
-            rare(s)->defaults = pb_bytes(&f);
-            break;
-        case TRACE_PACKET_INTERNED_DATA:
-            rare(s)->interned = pb_bytes(&f);
-            break;
-        case TRACE_PACKET_TRACE_ATTRIBUTES:
-            rare(s)->attributes = pb_bytes(&f);
-            break;
-        case TRACE_PACKET_COMPRESSED_PACKETS:
-        case TRACE_PACKET_ZSTD_COMPRESSED_PACKETS:
-            rare(s)->compressed = pb_bytes(&f);
-            s->zstd = f.id == TRACE_PACKET_ZSTD_COMPRESSED_PACKETS;
-            break;
-        default:
-            s->track_event |= f.id == TRACE_PACKET_TRACK_EVENT;
-            s->chrome |= f.id == TRACE_PACKET_CHROME_EVENTS || f.id == TRACE_PACKET_CHROME_METADATA;
-            if (f.id >= DIRECT_FIELDS || !r->by_field[f.id])
-                break;
-            if (r->by_field[f.id] >= r->first_early)
-                rare(s)->early = f;
-            else if (s->n_handled < MAX_FIELDS_PER_PACKET) {
-                s->first_handled = s->n_handled ? s->first_handled : tag;
-                s->handled[s->n_handled++] = f;
-            }
-        }
-    }
-    s->bad = c.bad;
-}
-
 /* The clock that the packet's time is of: its own, else the sequence's, else the trace's default. 0: trace time itself.
  * Chrome's first recorders did not say that theirs was MONOTONIC. */
-static uint32_t effective_clock(const struct packet *p, const struct scan *s)
+static uint32_t effective_clock(const struct packet *p, const struct packet_scan *s)
 {
     uint32_t clock = s->clock_id ? s->clock_id : p->gen->default_clock;
     if (!clock && s->chrome)
@@ -278,7 +139,7 @@ static void log_part(const struct packet *p, enum stat_key stat, struct slice pa
 
 enum resolved { RESOLVED, DEFER, DROP };
 
-static enum resolved resolve_timestamp(struct proto_reader *r, struct packet *p, const struct scan *s)
+static enum resolved resolve_timestamp(struct proto_reader *r, struct packet *p, const struct packet_scan *s)
 {
     struct sequences *seqs = p->m->sequences;
     if (!s->has_timestamp) {
@@ -317,16 +178,16 @@ static enum resolved resolve_timestamp(struct proto_reader *r, struct packet *p,
 }
 
 /* What parse_packet() needs to find the packet's field again. */
-static uint32_t queued_place(const struct proto_reader *r, const struct packet *p, const struct scan *s)
+static uint32_t queued_place(const struct proto_reader *r, const struct packet *p, const struct packet_scan *s)
 {
     size_t offset = (size_t)(s->first_handled - p->bytes.p);
     if (s->n_handled == 1 && offset <= QUEUED_OFFSET_MAX)
-        return (uint32_t)offset << QUEUED_HANDLER_BITS | r->by_field[s->handled[0].id];
+        return (uint32_t)offset << QUEUED_HANDLER_BITS | r->fields.handler[s->handled[0].id];
     return QUEUED_WHOLE | (uint32_t)p->bytes.len;
 }
 
 /* The last leg: time, then the handlers of the packet's fields. */
-static void dispatch(struct proto_reader *r, struct packet *p, const struct scan *s)
+static void dispatch(struct proto_reader *r, struct packet *p, const struct packet_scan *s)
 {
     enum resolved resolved = !r->at_end && remote_sync_waits(r->im->remote, p->m) && sorter_can_full_sort(r->im->sorter)
                                  ? DEFER
@@ -346,7 +207,7 @@ static void dispatch(struct proto_reader *r, struct packet *p, const struct scan
     for (unsigned i = 0; i < s->n_handled; i++) {
         p->field_id = s->handled[i].id;
         p->field = pb_bytes(&s->handled[i]);
-        for (uint8_t h = r->by_field[p->field_id]; h; h = r->next[h])
+        for (uint8_t h = r->fields.handler[p->field_id]; h; h = r->next[h])
             if (!r->handlers[h]->tokenize || r->handlers[h]->tokenize(p) == TOKENIZE_PUSH)
                 push |= r->handlers[h]->parse != NULL;
     }
@@ -357,7 +218,7 @@ static void dispatch(struct proto_reader *r, struct packet *p, const struct scan
 }
 
 /* Counts losses, and brings the sequence's incremental state up to date. False when the packet is to be skipped. */
-static bool update_sequence(struct proto_reader *r, struct packet *p, struct sequence *seq, const struct scan *s)
+static bool update_sequence(struct proto_reader *r, struct packet *p, struct sequence *seq, const struct packet_scan *s)
 {
     struct sequences *seqs = p->m->sequences;
     bool first = !seq->seen;
@@ -401,7 +262,7 @@ static bool update_sequence(struct proto_reader *r, struct packet *p, struct seq
     return !r->im->failed;
 }
 
-static bool state_is_there(struct proto_reader *r, struct packet *p, struct sequence *seq, const struct scan *s)
+static bool state_is_there(struct proto_reader *r, struct packet *p, struct sequence *seq, const struct packet_scan *s)
 {
     if (!(s->flags & FLAG_NEEDS_STATE))
         return true;
@@ -435,7 +296,7 @@ void proto_reader_begin_file(struct proto_reader *r, struct slice file)
 }
 
 /* Packets that take effect at once, whatever else they hold. False when it is none. */
-static bool read_special(struct proto_reader *r, struct packet *p, const struct scan *s)
+static bool read_special(struct proto_reader *r, struct packet *p, const struct packet_scan *s)
 {
     if (s->rare.clock_snapshot.p) {
         p->field = s->rare.clock_snapshot;
@@ -461,15 +322,15 @@ static bool read_special(struct proto_reader *r, struct packet *p, const struct 
     if (s->rare.early.p) {
         p->field_id = s->rare.early.id;
         p->field = pb_bytes(&s->rare.early);
-        r->handlers[r->by_field[p->field_id]]->tokenize(p);
+        r->handlers[r->fields.handler[p->field_id]]->tokenize(p);
         return true;
     }
     return false;
 }
 
 /* The order in which the fields of a packet take effect. */
-static void read_on_sequence(struct proto_reader *r, struct machine_ctx *m, struct slice bytes, const struct scan *s,
-                             int64_t byte_offset)
+static void read_on_sequence(struct proto_reader *r, struct machine_ctx *m, struct slice bytes,
+                             const struct packet_scan *s, int64_t byte_offset)
 {
     struct sequences *seqs = machine_sequences(m);
     struct sequence *seq = seqs ? sequences_get(seqs, s->sequence_id) : NULL;
@@ -503,7 +364,7 @@ static void read_on_sequence(struct proto_reader *r, struct machine_ctx *m, stru
 }
 
 /* A patch of a producer's state: the state is read in its place, and what the patch says of losses stays. */
-static bool read_patched(struct proto_reader *r, struct machine_ctx *m, struct slice patch, const struct scan *s,
+static bool read_patched(struct proto_reader *r, struct machine_ctx *m, struct slice patch, const struct packet_scan *s,
                          int64_t byte_offset)
 {
     struct slice state = protovms_apply(r->im->protovms, m, patch, s->sequence_id, byte_offset);
@@ -512,9 +373,9 @@ static bool read_patched(struct proto_reader *r, struct machine_ctx *m, struct s
     uint64_t epoch = sorter_epoch(r->im->sorter);
     const uint8_t *kept = r->keep(r->keep_ctx, state);
     if (kept) {
-        struct scan made;
+        struct packet_scan made;
         state = slice_of(kept, state.len);
-        scan_packet(r, state, &made);
+        packet_scan_read(&r->fields, state, &made);
         made.dropped |= s->dropped;
         made.first_on_sequence |= s->first_on_sequence;
         made.rare.early = (struct pb_field){0}; /* programs and descriptors come from the recorder alone */
@@ -529,10 +390,10 @@ static bool read_patched(struct proto_reader *r, struct machine_ctx *m, struct s
 
 static void read_packet(struct proto_reader *r, struct slice bytes, int64_t byte_offset)
 {
-    struct scan s;
+    struct packet_scan s;
     if (!bytes.len)
         return;
-    scan_packet(r, bytes, &s);
+    packet_scan_read(&r->fields, bytes, &s);
     if (s.has_rare && s.rare.compressed.p) {
         if (r->in_compressed) {
             importer_fail(r->im, -MRD_EFORMAT, "compressed packet inside a compressed packet");
@@ -632,8 +493,8 @@ void proto_reader_finish_file(struct proto_reader *r)
     r->at_end = true;
     for (size_t i = 0; i < r->deferred.n && !r->im->failed; i++) {
         struct deferred d = r->deferred.p[i];
-        struct scan s;
-        scan_packet(r, d.bytes, &s);
+        struct packet_scan s;
+        packet_scan_read(&r->fields, d.bytes, &s);
         struct packet p = {.m = d.m,
                            .gen = d.gen,
                            .bytes = d.bytes,
@@ -660,7 +521,7 @@ static void parse_field(const struct proto_reader *r, struct packet *p, uint8_t 
             r->handlers[h]->parse(p);
 }
 
-/* The payload of the field whose tag is at `p`; scan_packet() has been here. */
+/* The payload of the field whose tag is at `p`; packet_scan_read() has been here. */
 static struct slice queued_field(const uint8_t *p)
 {
     enum { VARINT_MAX = 10 };
@@ -683,10 +544,10 @@ static void parse_packet(const struct proto_reader *r, const struct sort_event *
         parse_field(r, &p, handler, queued_field(bytes + (place >> QUEUED_HANDLER_BITS)));
         return;
     }
-    struct scan s; /* several fields in one packet */
-    scan_packet(r, slice_of(bytes, place & ~QUEUED_WHOLE), &s);
+    struct packet_scan s; /* several fields in one packet */
+    packet_scan_read(&r->fields, slice_of(bytes, place & ~QUEUED_WHOLE), &s);
     for (unsigned i = 0; i < s.n_handled; i++)
-        parse_field(r, &p, r->by_field[s.handled[i].id], pb_bytes(&s.handled[i]));
+        parse_field(r, &p, r->fields.handler[s.handled[i].id], pb_bytes(&s.handled[i]));
 }
 
 static void parse_packets(void *owner, const struct sort_event *events, size_t n)
