@@ -316,44 +316,40 @@ class PerfRules(harness.Case):
                                                               [[str(2000 + i), "cpu_frequency", str(1000 + i)]] * (i % 3 == 1))])
         self.assertEqual(self.rows(path, "SELECT name, count(*) AS n FROM ftrace_event GROUP BY 1"), [["cpu_frequency", "67"], ["sched_waking", "133"]])
 
-    def test_switches_of_some_threads(self):
-        """Only switches away from them are there: that somebody else ran in between is no error, unless all threads were recorded."""
+    def switches(self):
+        """What describes sched_switch, and how one is written: of `tid`, which goes to sleep, to another thread."""
         k = Kernel(big=perf_writer.order == ">")
         switch = Event(13, "sched_switch", ("char prev_comm[16]", 16, 0), ("pid_t prev_pid", 4, 1), ("int prev_prio", 4, 1), ("long prev_state", 8, 1),
                        ("char next_comm[16]", 16, 0), ("pid_t next_pid", 4, 1), ("int next_prio", 4, 1))
         described = TraceDat(k, events={"sched": [switch]})
         data = MAGIC + b"0.6\0" + described.head().split(b"\0", 1)[1] + b"".join(body for _, body in described.parts())
 
-        def away(ts, to):
-            raw = switch.pack(k, 8, b"mine", 8, 120, 1, b"other", to, 120)
+        def switch_record(ts, tid, to):
+            raw = switch.pack(k, tid, b"mine", tid, 120, 1, b"other", to, 120)
             raw += bytes(-(len(raw) + 4) % 8)
-            return record(9, KERNEL, u64(0x40) + pack("<IIQIIQ", 7, 8, ts, 1, 0, 1) + pack("<I", len(raw)) + raw)
+            return record(9, KERNEL, u64(0x40) + pack("<IIQIIQ", 7, tid, ts, 1, 0, 1) + pack("<I", len(raw)) + raw)
+        return data, switch_record
+
+    def test_switches_of_some_threads(self):
+        """Only switches away from them are there: that somebody else ran in between is no error, unless all threads were recorded."""
+        data, switch = self.switches()
         threads = lambda pid: record(73, 0, u64(1, pid) + b"".ljust(16, b"\0"))
         wrong = "SELECT value FROM stats WHERE name = 'mismatched_sched_switch_tids' AND value > 0"
         for pid, errors in ((8, []), (2**64 - 1, [["2"]])):
-            path = self.made([(attr(USUAL | RAW, kind=2, config=13), [])], [threads(pid), away(2000, 9), away(2010, 10), away(2020, 9)], features={1: data})
+            path = self.made([(attr(USUAL | RAW, kind=2, config=13), [])], [threads(pid), switch(2000, 8, 9), switch(2010, 8, 10), switch(2020, 8, 9)], features={1: data})
             self.assertEqual(self.rows(path, wrong), errors)
             self.assertEqual(self.rows(path, "SELECT ts, tid FROM sched_slice JOIN thread USING (utid) ORDER BY ts"), [["2000", "9"], ["2010", "10"], ["2020", "9"]])
 
     def test_switches_that_two_files_tell(self):
         """A tracepoint and, a moment later, the record of the same switch: there is one, and its state is what the tracepoint says."""
-        k = Kernel(big=perf_writer.order == ">")
-        switch = Event(13, "sched_switch", ("char prev_comm[16]", 16, 0), ("pid_t prev_pid", 4, 1), ("int prev_prio", 4, 1), ("long prev_state", 8, 1),
-                       ("char next_comm[16]", 16, 0), ("pid_t next_pid", 4, 1), ("int next_prio", 4, 1))
-        described = TraceDat(k, events={"sched": [switch]})
-        data = MAGIC + b"0.6\0" + described.head().split(b"\0", 1)[1] + b"".join(body for _, body in described.parts())
-
-        def told(ts, tid, to):
-            raw = switch.pack(k, tid, b"a", tid, 120, 1, b"a", to, 120)
-            raw += bytes(-(len(raw) + 4) % 8)
-            return record(9, KERNEL, u64(0x40) + pack("<IIQIIQ", 7, tid, ts, 1, 0, 1) + pack("<I", len(raw)) + raw)
+        data, switch = self.switches()
 
         def seen(ts, tid, to):
             return record(15, 1 << 13, pack("<II", 7, to) + trailer(ts, tid=tid)) + record(15, 0, pack("<II", 7, tid) + trailer(ts + 1, tid=to))
         turns = [(2000, 8, 9), (2100, 9, 8), (2200, 8, 10)]
         folder = self.dir / "both"
         folder.mkdir()
-        for name, kind, config, records in (("a", 2, 13, [told(*t) for t in turns]), ("b", 1, 9, [seen(t + 3, *pair) for t, *pair in turns + [(2300, 10, 8)]])):
+        for name, kind, config, records in (("a", 2, 13, [switch(*t) for t in turns]), ("b", 1, 9, [seen(t + 3, *pair) for t, *pair in turns + [(2300, 10, 8)]])):
             path = self.made([(attr(USUAL | (RAW if kind == 2 else 0), kind=kind, config=config), [])], records, **({"features": {1: data}} if kind == 2 else {}))
             shutil.copy(path, folder / f"{name}.data")
         both = shutil.make_archive(str(folder), "tar", folder)

@@ -2,7 +2,6 @@
 #include "plan_grammar.h"
 
 #include "sql/engine_private.h"
-#include "sql/vtab/vtab.h"
 
 #include <check.h>
 #include <string.h>
@@ -430,47 +429,6 @@ START_TEST(span_joins_are_read_as_columns)
 }
 END_TEST
 
-/* A join that knows few keys reads those rows only: from the index of the column once one is worth it, which SQLite's
- * own way has not made here. */
-START_TEST(joins_with_few_keys)
-{
-    static const char *const statements[] = {
-        "SELECT s.ts, s.dur, t.name FROM v_slice s JOIN v_thread t ON t.id = s.track_id WHERE t.tid = 7",
-        "SELECT s.id, s.name FROM v_slice s JOIN v_thread t ON t.id = s.parent_id WHERE t.id IN (5, 11, 2) AND s.dur > "
-        "3",
-        "SELECT s.name, count(*), sum(s.depth) FROM v_slice s JOIN v_thread t ON t.id = s.parent_id AND t.upid = 3 "
-        "GROUP BY 1",
-        "SELECT s.id, v.column2 FROM v_slice s JOIN (VALUES (3, 'a'), (700, 'b'), (NULL, 'c'), (3, 'd')) v ON "
-        "v.column1 = "
-        "s.parent_id",
-        "SELECT s.id, v.n FROM v_slice s LEFT JOIN (SELECT 3 AS k, 'a' AS n UNION ALL SELECT 9, 'b') v ON v.k = "
-        "s.parent_id",
-        "SELECT count(*) FROM v_slice s JOIN v_thread t ON t.id = s.parent_id WHERE t.id = -1"};
-    struct mirror m;
-    struct engine_result r;
-    struct error err = {0};
-    mirror_open(&m, 99, 20000);
-    const struct engine_known_table *slices = engine_find_known(m.e, "__intrinsic_slice");
-    uint32_t column = 0;
-    ck_assert(slices && slices->vtab);
-    while (strcmp(slices->table->def->columns[column].name, "parent_id") != 0)
-        column++;
-    for (int i = 0; i < 6; i++) {
-        ck_assert_msg(engine_query(m.e, "test", slice_str(statements[2]), &r, NULL, &err) == 0, "%s", err.text);
-        ck_assert_int_ge(engine_result_next(&r, &err), 0);
-        engine_result_close(&r);
-    }
-    ck_assert_ptr_nonnull(index_peek(slices->vtab, slices->table, column));
-    for (size_t k = 0; k < sizeof statements / sizeof *statements; k++)
-        mirror_compare_planner(&m, statements[k]);
-    mirror_close(&m);
-    mirror_open(&m, 99, 20000); /* the same without the index, at first */
-    for (size_t k = 0; k < sizeof statements / sizeof *statements; k++)
-        ck_assert_msg(mirror_compare_planner(&m, statements[k]), "no plan: %s", statements[k]);
-    mirror_close(&m);
-}
-END_TEST
-
 /* SQLite makes these groups one by one, and ends with the last that is asked for. */
 START_TEST(first_groups_are_left_to_sqlite)
 {
@@ -709,7 +667,6 @@ Suite *sql_plan_shapes_suite(void)
     tcase_add_test(t, texts_that_are_put_together);
     tcase_add_test(t, bodies_of_table_functions);
     tcase_add_test(t, span_joins_are_read_as_columns);
-    tcase_add_test(t, joins_with_few_keys);
     tcase_add_test(t, first_groups_are_left_to_sqlite);
     tcase_add_test(t, lookups_by_ranges);
     tcase_add_test(t, compounds_of_several_kinds);
