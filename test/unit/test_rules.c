@@ -167,6 +167,22 @@ static const struct rule rules[] = {
      "'android.package_lookup'",
      "MODULE,android.package_lookup,1;TABLE,android.package_lookup._android_system_uids,0;FUNCTION,"
      "android.package_lookup.android_package_lookup,1"},
+    {"what modules define: by module, in tables of their own", "",
+     "SELECT (SELECT package FROM __intrinsic_stdlib_modules() WHERE module = 'time.conversion'), name, "
+     "is_table_function, return_type, exposed, args ->> '$[0].name', cols FROM "
+     "__intrinsic_stdlib_functions('time.conversion') WHERE name = 'time_from_us'",
+     "time,time_from_us,0,LONG,1,micros,[]"},
+    {"what modules define: tables, views and table functions", "",
+     "SELECT name, type, exposed, cols ->> '$[0].type' FROM __intrinsic_stdlib_tables('slices.self_dur') WHERE exposed "
+     "UNION ALL SELECT name, type, exposed, cols FROM __intrinsic_stdlib_tables('slices.flat_slices') UNION ALL "
+     "SELECT name, is_table_function, return_type, exposed FROM __intrinsic_stdlib_functions('slices.hierarchy') WHERE "
+     "name = '_slice_ancestor_and_self'",
+     "slice_self_dur,TABLE,1,ID(slice.id);_slice_flattened,TABLE,0,[];_slice_ancestor_and_self,1,TABLE,0"},
+    {"what modules define: macros; no module is called NULL", "",
+     "SELECT name, return_type, exposed, args ->> '$[1].name' FROM __intrinsic_stdlib_macros('intervals.intersect') "
+     "WHERE name = '_ii_df_agg' UNION ALL SELECT 'none', count(), 0, 0 FROM __intrinsic_stdlib_macros(NULL) UNION ALL "
+     "SELECT 'none', count(), 0, 0 FROM __intrinsic_stdlib_tables('no.such')",
+     "_ii_df_agg,_ProjectionFragment,0,y;none,0,0,0;none,0,0,0"},
     {"what modules define: no group comes twice", "",
      "SELECT count() FROM (SELECT object_type IN ('FUNCTION', 'TABLE_FUNCTION') AS f, object_type = 'MACRO' AS m, "
      "lag(object_type = 'MACRO') OVER (PARTITION BY module ORDER BY rowid) AS was_m, lag(object_type IN ('FUNCTION', "

@@ -289,7 +289,7 @@ START_TEST(layers_that_cover_others)
     ck_assert_uint_eq(ROWS(surfaceflinger_layers_snapshot), 1);
     ck_assert_ptr_null(strstr(ARGS(surfaceflinger_layers_snapshot, arg_set_id, 0), "layers"));
     ck_assert_uint_eq(ROWS(surfaceflinger_display), 3);
-    ck_assert_int_eq(GET(surfaceflinger_display, is_on, 2), 1); /* no layer stack stands for 0 */
+    ck_assert_int_eq(GET(surfaceflinger_display, is_on, 2), 0); /* no layer stack */
     ck_assert_int_eq(GET(surfaceflinger_display, is_on, 0), 1);
     ck_assert_int_eq(GET(surfaceflinger_display, is_on, 1), 0);
     ck_assert_int_eq(GET(surfaceflinger_display, is_virtual, 1), 1);
@@ -312,6 +312,7 @@ START_TEST(layers_that_cover_others)
     ck_assert_int_eq(GET(surfaceflinger_layer, is_missing_z_parent, 5), 1);
     ck_assert_int_eq(GET(surfaceflinger_layer, is_missing_z_parent, 0), 0);
     ck_assert_int_eq(GET(surfaceflinger_layer, layer_rect_id, 5), COL_NULL);
+    ck_assert(isnan(REAL(surfaceflinger_layer, corner_radius_tl, 5)));
     uint32_t child = (uint32_t)GET(surfaceflinger_layer, layer_rect_id, 4),
              parent = (uint32_t)GET(surfaceflinger_layer, layer_rect_id, 3);
     ck_assert_int_lt(GET(winscope_trace_rect, depth, child), GET(winscope_trace_rect, depth, parent));

@@ -158,7 +158,7 @@ static struct edges on_display(const struct snapshot *s, const struct layer *k)
 /* Whether a corner of the inner layer lies outside of a round corner of the outer one. */
 static bool cut_off(double inner_x, double inner_y, double inner_radius, double x, double y, double radius)
 {
-    if (radius <= 0 || inner_radius >= radius)
+    if (!(radius > 0) || inner_radius >= radius) /* NAN is as 0 */
         return false;
     double dx = radius - inner_x + x, dy = radius - inner_y + y; /* from the corner, towards the middle */
     return dx > 0 && dy > 0 && dx * dx + dy * dy > (radius + TOLERANCE) * (radius + TOLERANCE);

@@ -9,7 +9,7 @@ enum {
     SPY = 0x4000,
     FAR = 50000,  /* bounds that reach so far stand for "none" */
     MANY = 10,    /* so do those of ten times a display's size */
-    NO_STACK = -1 /* layer_stack of a display that is off, as 32 bits */
+    NO_STACK = -1 /* layer_stack of a display that is off, as 32 bits, if it has one at all */
 };
 enum { TYPE_SCALE = 4, TYPE_FLIP_H = 0x100, TYPE_FLIP_V = 0x200, TYPE_ROTATE = 0x400, TYPE_INVALID = 0x8000 };
 
@@ -53,12 +53,13 @@ static void add_display(struct snapshot *s, struct slice bytes, uint32_t index)
     struct winscope_machine *w = winscope_of(s->p);
     struct slice size = winscope_sub(bytes, DISPLAY_PROTO_SIZE),
                  transform = winscope_sub(bytes, DISPLAY_PROTO_TRANSFORM);
-    struct display d = {.stack = (uint32_t)winscope_number(bytes, DISPLAY_PROTO_LAYER_STACK, 0),
+    int64_t stack = winscope_number(bytes, DISPLAY_PROTO_LAYER_STACK, NO_STACK);
+    struct display d = {.stack = stack == NO_STACK ? 0 : (uint32_t)stack,
+                        .on = (uint32_t)stack != (uint32_t)NO_STACK,
                         .rect = winscope_read_rect(winscope_sub(bytes, DISPLAY_PROTO_LAYER_STACK_SPACE_RECT)),
                         .size = {0, 0, (double)(int32_t)winscope_number(size, SIZE_PROTO_W, 0),
                                  (double)(int32_t)winscope_number(size, SIZE_PROTO_H, 0)},
                         .transform = winscope_read_transform(transform, slice_of(NULL, 0))};
-    d.on = d.stack != (uint32_t)NO_STACK;
     if ((uint32_t)winscope_number(transform, TRANSFORM_PROTO_TYPE, 0) & TYPE_ROTATE)
         d.size = (struct winscope_box){0, 0, d.size.h, d.size.w};
     /* A turned display is moved back to where its corner is: by its width and height on the side that now counts down.
@@ -117,8 +118,10 @@ static void read_corners(struct layer *k)
     if (read_radii(winscope_sub(k->bytes, LAYER_PROTO_EFFECTIVE_RADII), k->radius) ||
         read_radii(winscope_sub(k->bytes, LAYER_PROTO_CORNER_RADII), k->radius))
         return;
+    struct pb_field f;
+    bool one = pb_find(k->bytes, LAYER_PROTO_CORNER_RADIUS, &f); /* for all four */
     for (int i = 0; i < 4; i++)
-        k->radius[i] = real_of(k->bytes, LAYER_PROTO_CORNER_RADIUS);
+        k->radius[i] = one ? (double)pb_float(&f) : NAN;
 }
 
 static void add_layer(struct snapshot *s, struct slice bytes)

@@ -19,7 +19,7 @@ struct layer {
     bool has_color, has_screen_bounds;
     double red, green, blue, alpha;
     struct edges bounds, screen;
-    double radius[4]; /* tl, tr, bl, br */
+    double radius[4]; /* tl, tr, bl, br; NAN: not said */
     /* Found by layers_resolve(). */
     bool hidden, visible, placed, opaque;
     struct edges shown; /* of what is visible: the part of `screen` on its display */

@@ -1,4 +1,5 @@
-/* __intrinsic_stdlib_objects(): what the modules of all packages define, from their own comments.
+/* __intrinsic_stdlib_objects() and __intrinsic_stdlib_modules(), …_tables(module), …_functions(module),
+ * …_macros(module): what modules define, from their own comments.
  *
  * A comment that stands right in front of a CREATE PERFETTO statement describes the object; one in front of a column or
  * an argument describes that, and one in front of RETURNS the result. The comment at the top of a file describes the
@@ -82,12 +83,24 @@ enum {
     C_RETURN_DOC,
     C_ARGS,
     C_COLS,
+    N_OBJECT_COLUMNS,
+    C_TABLE_FUNCTION = N_OBJECT_COLUMNS, /* whether it is one */
     N_COLUMNS
+};
+
+/* Which objects a table function lists. Tables and views stand first, then functions, then macros. */
+enum { GROUP_TABLES, GROUP_FUNCTIONS, GROUP_MACROS, OBJECT_GROUPS, GROUP_MODULES = OBJECT_GROUPS };
+#define GROUP_BIT(group) (1u << (group))
+
+struct docs_shape {
+    unsigned groups; /* GROUP_BIT() of each */
+    unsigned char columns[N_OBJECT_COLUMNS], n;
 };
 
 struct docs {
     struct strpool *strings;
     struct table *out;
+    const struct docs_shape *shape;
     const char *package, *module;
 };
 
@@ -96,7 +109,7 @@ enum { SHORT_BYTES = 160 };
 struct object_told {
     struct slice name;
     const char *type;
-    bool is_module;
+    bool is_module, is_table_function;
     struct sql_message doc, return_doc;
     const struct sql_token *returns; /* NULL: nothing, or a table */
     struct fields_told args, cols;
@@ -154,9 +167,14 @@ static size_t short_length(const struct sql_message *doc)
     return n;
 }
 
+static bool lists(const struct docs *d, unsigned char column)
+{
+    return memchr(d->shape->columns, column, d->shape->n) != NULL;
+}
+
 static int add(struct docs *d, const struct object_told *o)
 {
-    int64_t w[N_COLUMNS];
+    int64_t w[N_COLUMNS], row[N_OBJECT_COLUMNS];
     const char *text = o->doc.p ? o->doc.p : "";
     strid qualified = o->is_module
                           ? strpool_intern_str(d->strings, d->module)
@@ -168,14 +186,17 @@ static int add(struct docs *d, const struct object_told *o)
     w[C_TYPE] = strpool_intern_str(d->strings, o->type);
     w[C_EXPOSED] = o->name.p[0] != '_';
     w[C_SHORT] = strpool_intern(d->strings, text, short_length(&o->doc));
-    w[C_SUMMARY] = summary_of(d, o, qualified);
+    w[C_SUMMARY] = lists(d, C_SUMMARY) ? summary_of(d, o, qualified) : 0;
     w[C_DESCRIPTION] = strpool_intern(d->strings, text, o->doc.n);
     w[C_RETURN] =
         o->returns ? strpool_intern(d->strings, o->returns->text, o->returns->len) : strpool_intern(d->strings, "", 0);
     w[C_RETURN_DOC] = strpool_intern_str(d->strings, o->return_doc.p ? o->return_doc.p : "");
     w[C_ARGS] = strpool_intern_str(d->strings, o->args.json.p ? o->args.json.p : "[]");
     w[C_COLS] = strpool_intern_str(d->strings, o->cols.json.p ? o->cols.json.p : "[]");
-    return table_append(d->out, w) == UINT32_MAX ? -MRD_ENOMEM : 0;
+    w[C_TABLE_FUNCTION] = o->is_table_function;
+    for (size_t i = 0; i < d->shape->n; i++)
+        row[i] = w[d->shape->columns[i]];
+    return table_append(d->out, row) == UINT32_MAX ? -MRD_ENOMEM : 0;
 }
 
 /* Where the RETURNS stands that belongs to the type p[at]; what describes the result is in front of it. */
@@ -193,7 +214,8 @@ static int add_object(struct docs *d, const struct sql_token *p, size_t n, const
                                         [STATEMENT_VIEW] = "VIEW",
                                         [STATEMENT_FUNCTION] = "FUNCTION",
                                         [STATEMENT_MACRO] = "MACRO"};
-    struct object_told o = {.name = slice_of(s->name->text, s->name->len), .returns = s->returns};
+    struct object_told o = {
+        .name = slice_of(s->name->text, s->name->len), .returns = s->returns, .is_table_function = s->returns_table};
     size_t first = 0;
     while (token_is_blank(p[first].kind))
         first++;
@@ -208,18 +230,17 @@ static int add_object(struct docs *d, const struct sql_token *p, size_t n, const
     return rc;
 }
 
-/* Tables and views stand first, then functions, then macros; -1: no object. */
-enum { OBJECT_GROUPS = 3 };
+/* -1: no object. */
 static int group_of(const struct parsed *s)
 {
     switch (s->kind) {
     case STATEMENT_TABLE:
     case STATEMENT_VIEW:
-        return 0;
+        return GROUP_TABLES;
     case STATEMENT_FUNCTION:
-        return 1;
+        return GROUP_FUNCTIONS;
     case STATEMENT_MACRO:
-        return 2;
+        return GROUP_MACROS;
     default:
         return -1;
     }
@@ -260,34 +281,86 @@ static int add_module(struct docs *d, const struct sql_module *m)
     struct sql_tokens t = {0};
     struct object_told o = {.name = slice_str(m->name), .type = "MODULE", .is_module = true};
     int rc = source && sql_tokens_scan(&t, &frame) ? 0 : -MRD_ENOMEM;
-    if (rc == 0) {
+    if (rc == 0 && d->shape->groups & GROUP_BIT(GROUP_MODULES)) {
         module_comment(t.p, t.n, &o.doc);
         rc = add(d, &o);
         object_free(&o);
     }
     for (int group = 0; group < OBJECT_GROUPS && rc == 0; group++)
-        rc = add_group(d, &t, group);
+        rc = d->shape->groups & GROUP_BIT(group) ? add_group(d, &t, group) : 0;
     sql_tokens_free(&t);
     sql_source_unref(source);
     return rc;
 }
 
-static int stdlib_objects(struct engine *e, sqlite3_value **args, struct table *out, struct error *err)
+/* Of all modules, or of the one that is called only. */
+static int add_modules(struct engine *e, const struct docs_shape *shape, const char *only, struct table *out)
 {
     struct module_registry *r = dialect_modules(e);
     int rc = 0;
-    (void)args, (void)err;
     for (size_t i = 0; i < r->packages.n; i++) {
-        struct docs d = {&engine_storage(e)->strings, out, r->packages.p[i].name, NULL};
+        struct docs d = {&engine_storage(e)->strings, out, shape, r->packages.p[i].name, NULL};
         for (size_t k = 0; k < r->packages.p[i].modules.n && rc == 0; k++) {
             d.module = r->packages.p[i].modules.p[k].name;
-            rc = add_module(&d, &r->packages.p[i].modules.p[k]);
+            if (!only || strcmp(only, d.module) == 0)
+                rc = add_module(&d, &r->packages.p[i].modules.p[k]);
         }
     }
     return rc;
 }
 
-static const struct column_def columns[N_COLUMNS] = {
+/* No module has the name NULL. */
+static int add_module_named(struct engine *e, const struct docs_shape *shape, sqlite3_value *name, struct table *out)
+{
+    const char *text = (const char *)sqlite3_value_text(name);
+    return text ? add_modules(e, shape, text, out) : 0;
+}
+
+#define COLUMNS(...) .columns = {__VA_ARGS__}, .n = sizeof((unsigned char[]){__VA_ARGS__})
+
+static int stdlib_objects(struct engine *e, sqlite3_value **args, struct table *out, struct error *err)
+{
+    static const struct docs_shape shape = {
+        GROUP_BIT(GROUP_TABLES) | GROUP_BIT(GROUP_FUNCTIONS) | GROUP_BIT(GROUP_MACROS) | GROUP_BIT(GROUP_MODULES),
+        COLUMNS(C_PACKAGE, C_MODULE, C_NAME, C_QUALIFIED, C_TYPE, C_EXPOSED, C_SHORT, C_SUMMARY, C_DESCRIPTION,
+                C_RETURN, C_RETURN_DOC, C_ARGS, C_COLS)};
+    (void)args, (void)err;
+    return add_modules(e, &shape, NULL, out);
+}
+
+static int stdlib_modules(struct engine *e, sqlite3_value **args, struct table *out, struct error *err)
+{
+    static const struct docs_shape shape = {GROUP_BIT(GROUP_MODULES), COLUMNS(C_MODULE, C_PACKAGE)};
+    (void)args, (void)err;
+    return add_modules(e, &shape, NULL, out);
+}
+
+static int stdlib_tables(struct engine *e, sqlite3_value **args, struct table *out, struct error *err)
+{
+    static const struct docs_shape shape = {GROUP_BIT(GROUP_TABLES),
+                                            COLUMNS(C_NAME, C_TYPE, C_DESCRIPTION, C_EXPOSED, C_COLS)};
+    (void)err;
+    return add_module_named(e, &shape, args[0], out);
+}
+
+static int stdlib_functions(struct engine *e, sqlite3_value **args, struct table *out, struct error *err)
+{
+    static const struct docs_shape shape = {
+        GROUP_BIT(GROUP_FUNCTIONS),
+        COLUMNS(C_NAME, C_DESCRIPTION, C_EXPOSED, C_TABLE_FUNCTION, C_RETURN, C_RETURN_DOC, C_ARGS, C_COLS)};
+    (void)err;
+    return add_module_named(e, &shape, args[0], out);
+}
+
+static int stdlib_macros(struct engine *e, sqlite3_value **args, struct table *out, struct error *err)
+{
+    static const struct docs_shape shape = {GROUP_BIT(GROUP_MACROS),
+                                            COLUMNS(C_NAME, C_DESCRIPTION, C_EXPOSED, C_RETURN, C_RETURN_DOC, C_ARGS)};
+    (void)err;
+    return add_module_named(e, &shape, args[0], out);
+}
+
+static const struct column_def object_columns[N_OBJECT_COLUMNS] = {
     {"package", COL_STR, 0, ""},
     {"module", COL_STR, 0, ""},
     {"name", COL_STR, 0, ""},
@@ -302,9 +375,38 @@ static const struct column_def columns[N_COLUMNS] = {
     {"args", COL_STR, 0, "JSON"},
     {"cols", COL_STR, 0, "JSON"},
 };
-static const struct table_def def = {"", columns, N_COLUMNS, ""};
+static const struct column_def module_columns[] = {
+    {"module", COL_STR, 0, ""},
+    {"package", COL_STR, 0, ""},
+};
+static const struct column_def table_columns[] = {
+    {"name", COL_STR, 0, ""},    {"type", COL_STR, 0, ""},     {"description", COL_STR, 0, ""},
+    {"exposed", COL_I64, 0, ""}, {"cols", COL_STR, 0, "JSON"},
+};
+static const struct column_def function_columns[] = {
+    {"name", COL_STR, 0, ""},        {"description", COL_STR, 0, ""},
+    {"exposed", COL_I64, 0, ""},     {"is_table_function", COL_I64, 0, ""},
+    {"return_type", COL_STR, 0, ""}, {"return_description", COL_STR, 0, ""},
+    {"args", COL_STR, 0, "JSON"},    {"cols", COL_STR, 0, "JSON"},
+};
+static const struct column_def macro_columns[] = {
+    {"name", COL_STR, 0, ""},        {"description", COL_STR, 0, ""},        {"exposed", COL_I64, 0, ""},
+    {"return_type", COL_STR, 0, ""}, {"return_description", COL_STR, 0, ""}, {"args", COL_STR, 0, "JSON"},
+};
+
+#define DEF(columns)                                                                                                   \
+    {                                                                                                                  \
+        "", columns, sizeof(columns) / sizeof(columns[0]), ""                                                          \
+    }
+static const struct table_def objects_def = DEF(object_columns), modules_def = DEF(module_columns),
+                              tables_def = DEF(table_columns), functions_def = DEF(function_columns),
+                              macros_def = DEF(macro_columns);
 
 const struct engine_table_function stdlib_docs_table_functions[] = {
-    {"__intrinsic_stdlib_objects", &def, 0, ROWS_BOTH, stdlib_objects},
+    {"__intrinsic_stdlib_objects", &objects_def, 0, ROWS_BOTH, stdlib_objects},
+    {"__intrinsic_stdlib_modules", &modules_def, 0, ROWS_BOTH, stdlib_modules},
+    {"__intrinsic_stdlib_tables", &tables_def, 1, ROWS_BOTH, stdlib_tables},
+    {"__intrinsic_stdlib_functions", &functions_def, 1, ROWS_BOTH, stdlib_functions},
+    {"__intrinsic_stdlib_macros", &macros_def, 1, ROWS_BOTH, stdlib_macros},
 };
-const size_t stdlib_docs_table_functions_n = 1;
+const size_t stdlib_docs_table_functions_n = sizeof stdlib_docs_table_functions / sizeof stdlib_docs_table_functions[0];

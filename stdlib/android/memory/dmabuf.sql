@@ -68,7 +68,8 @@ WHERE inode = $inode AND buf_size > 0 AND iif($is_alloc, ts = $ts, ts < $ts)
 ORDER BY ts DESC
 LIMIT 1;
 
--- Allocations (positive) and releases (negative).
+-- Allocations (positive) and releases (negative). What was allocated before the recording is not among them when it is
+-- released.
 CREATE PERFETTO TABLE android_dmabuf_allocs(
   -- Time of the allocation.
   ts TIMESTAMP,
@@ -104,21 +105,18 @@ FROM (
     a.ts,
     a.buf_size,
     a.inode,
-    iif(a.buf_size > 0, a.utid, coalesce(_alloc_source(FALSE, a.inode, a.ts), a.utid)) AS utid
+    iif(a.buf_size > 0, a.utid, _alloc_source(FALSE, a.inode, a.ts)) AS utid
   FROM _attributed_dmabufs AS a
 ) AS e
-LEFT JOIN _thread_with_process AS t ON t.utid = e.utid;
+JOIN _thread_with_process AS t ON t.utid = e.utid
+ORDER BY e.ts;
 
--- Memory that each process holds, over time.
+-- Memory that each process holds, over time; of threads without a process each thread.
 CREATE PERFETTO TABLE android_memory_cumulative_dmabuf(
   -- Row of process.
   upid JOINID(process.id),
-  -- Name of the process.
-  process_name STRING,
   -- Row of thread.
   utid JOINID(thread.id),
-  -- Name of the thread.
-  thread_name STRING,
   -- Time of the value.
   ts TIMESTAMP,
   -- Bytes held from then on.
@@ -126,9 +124,7 @@ CREATE PERFETTO TABLE android_memory_cumulative_dmabuf(
 ) AS
 SELECT
   upid,
-  process_name,
   utid,
-  thread_name,
   ts,
-  sum(buf_size) OVER (PARTITION BY coalesce(upid, -utid) ORDER BY ts) AS value
+  sum(buf_size) OVER (PARTITION BY upid IS NULL, coalesce(upid, utid) ORDER BY ts) AS value
 FROM android_dmabuf_allocs;
