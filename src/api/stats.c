@@ -10,7 +10,7 @@ const char *tp_machine_name(const struct tp *tp, uint32_t machine)
         return NULL;
     int64_t name = table_get(t, machine_c_name, machine);
     bool own = name != table_get(t, machine_c_sysname, machine);
-    return own ? strpool_cstr(&tp->storage.strings, (strid)name) : NULL;
+    return own && name ? strpool_cstr(&tp->storage.strings, (strid)name) : NULL;
 }
 
 static bool add_stat(struct tp *tp, enum stat_key key, uint32_t machine, bool indexed, int64_t idx, int64_t value)

@@ -60,11 +60,11 @@ static inline struct slice strpool_view(const struct strpool *s, strid id)
     return slice_of(s->entries[id - s->n_base].text, s->entries[id - s->n_base].len);
 }
 
-/* NUL-terminated; NULL for id 0. Strings with NUL bytes inside look shorter this way. */
+/* NUL-terminated; "" for id 0 as for the empty string. Strings with NUL bytes inside look shorter this way. */
 static inline const char *strpool_cstr(const struct strpool *s, strid id)
 {
     if (__builtin_expect(id <= s->n_base || id > s->n, 0))
-        return id ? (const char *)strpool_base_view(s, id).p : NULL;
+        return (const char *)strpool_base_view(s, id).p;
     return s->entries[id - s->n_base].text;
 }
 

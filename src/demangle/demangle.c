@@ -17,7 +17,8 @@ static void append(const char *s, size_t len, void *opaque)
         t->full = true;
         return;
     }
-    memcpy(t->p + t->n, s, len);
+    if (len) /* libiberty's empty texts may have no place */
+        memcpy(t->p + t->n, s, len);
     t->n += len;
 }
 

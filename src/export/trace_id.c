@@ -24,8 +24,7 @@ static bool find_uuid(const struct storage *st, char *id)
         found = value;
     }
     const char *text = strpool_cstr(&st->strings, found);
-    if (!text || strspn(text, "0123456789abcdefABCDEF-") != EXPORT_TRACE_ID_SIZE - 1 ||
-        text[EXPORT_TRACE_ID_SIZE - 1] != 0)
+    if (strspn(text, "0123456789abcdefABCDEF-") != EXPORT_TRACE_ID_SIZE - 1 || text[EXPORT_TRACE_ID_SIZE - 1] != 0)
         return false;
     memcpy(id, text, EXPORT_TRACE_ID_SIZE);
     return true;

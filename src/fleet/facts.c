@@ -9,8 +9,7 @@
 
 static void take_text(char *out, size_t room, const struct storage *st, int64_t word)
 {
-    const char *text = strpool_cstr(&st->strings, (strid)word);
-    snprintf(out, room, "%s", text ? text : "");
+    snprintf(out, room, "%s", strpool_cstr(&st->strings, (strid)word));
 }
 
 static void read_uuid(struct facts *f, const struct storage *st)

@@ -305,6 +305,50 @@ static void wakelocks(struct pb_writer *w)
     pb_end(w, packet);
 }
 
+static void one_kernel_wakelock(struct pb_writer *w, uint32_t ts, uint32_t id)
+{
+    size_t packet = begin_packet(w, ts), data = pb_begin(w, TRACE_PACKET_KERNEL_WAKELOCK_DATA);
+    pb_put_varint(w, KERNEL_WAKELOCK_DATA_WAKELOCK_ID, id);
+    pb_put_varint(w, KERNEL_WAKELOCK_DATA_TIME_HELD_MILLIS, 1);
+    pb_end(w, data);
+    pb_end(w, packet);
+}
+
+/* Packets that tell of one wakelock, and mean that all others are as they were. */
+static void kernel_wakelocks(struct pb_writer *w)
+{
+    size_t packet = begin_packet(w, 0), data = pb_begin(w, TRACE_PACKET_KERNEL_WAKELOCK_DATA);
+    for (uint32_t i = 0; i < MANY; i++) {
+        char name[16];
+        size_t lock = pb_begin(w, KERNEL_WAKELOCK_DATA_WAKELOCK);
+        snprintf(name, sizeof name, "%u", i);
+        pb_put_varint(w, KERNEL_WAKELOCK_DATA_WAKELOCK_WAKELOCK_ID, i);
+        pb_put_str(w, KERNEL_WAKELOCK_DATA_WAKELOCK_WAKELOCK_NAME, name);
+        pb_end(w, lock);
+        pb_put_varint(w, KERNEL_WAKELOCK_DATA_WAKELOCK_ID, i);
+        pb_put_varint(w, KERNEL_WAKELOCK_DATA_TIME_HELD_MILLIS, 1);
+    }
+    pb_end(w, data);
+    pb_end(w, packet);
+    for (uint32_t i = 0; i < MANY; i++)
+        one_kernel_wakelock(w, i + 1, i);
+}
+
+/* … and those of one user id. */
+static void cpu_times(struct pb_writer *w)
+{
+    for (uint32_t i = 0; i < MANY; i++) {
+        size_t packet = begin_packet(w, i), data = pb_begin(w, TRACE_PACKET_CPU_PER_UID_DATA);
+        pb_put_varint(w, CPU_PER_UID_DATA_CLUSTER_COUNT, 1);
+        for (uint32_t k = i; k < (i ? i + 1 : MANY); k++) {
+            pb_put_varint(w, CPU_PER_UID_DATA_UID, k);
+            pb_put_varint(w, CPU_PER_UID_DATA_TOTAL_TIME_MS, 1);
+        }
+        pb_end(w, data);
+        pb_end(w, packet);
+    }
+}
+
 /* Two bytes for each packet of a network, of an interface with a long name, on a phone with many packages. */
 static void network_packets(struct pb_writer *w)
 {
@@ -463,6 +507,8 @@ static const struct {
     {"lines with a text", lines_with_a_text, T_protolog, MANY},
     {"V8", v8_functions, T_v8_js_function, MANY},
     {"wakelocks", wakelocks, T_slice, 512},
+    {"wakelocks of the kernel", kernel_wakelocks, T_counter, 2 * MANY},
+    {"processor time of user ids", cpu_times, T_counter, MANY},
     {"packets of a network", network_packets, T_slice, 512},
     {"pprof", pprof_names, T_stack_profile_symbol, MANY},
     {"Gecko", gecko_frames, T_stack_profile_frame, 1},

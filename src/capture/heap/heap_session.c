@@ -40,8 +40,7 @@ static void drop_own_frames(struct heap_session *s, struct perf_process *process
     size_t n = 0;
     while (n + 1 < u->n) {
         const struct perf_map *m = perf_process_find(process, u->frames[n].pc);
-        const char *path = m ? strpool_cstr(&s->sampler.processes.paths, m->path) : NULL;
-        const char *slash = path ? strrchr(path, '/') : NULL;
+        const char *slash = m ? strrchr(strpool_cstr(&s->sampler.processes.paths, m->path), '/') : NULL;
         if (!slash || strcmp(slash + 1, HEAP_LIBRARY) != 0)
             break;
         n++;

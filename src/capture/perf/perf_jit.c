@@ -182,7 +182,7 @@ bool perf_jit_is_code(const char *path)
 {
     static const char *const memory[] = {"/memfd:", "/dev/zero", "/anon_hugepage", "/SYSV",
                                          "[anon",   "[heap]",    "[stack"};
-    if (!path || !*path)
+    if (!*path)
         return true;
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
         if (strncmp(path, memory[i], strlen(memory[i])) == 0)

@@ -51,7 +51,7 @@ static struct perf_file *file_of(struct stack *k, struct perf_map *m)
 {
     struct perf_files *files = &k->s->shared->files;
     const char *path = strpool_cstr(&k->s->processes.paths, m->path);
-    if (!path || path[0] != '/' || !m->inode)
+    if (path[0] != '/' || !m->inode)
         return NULL;
     bool tables = k->s->config->user_frames == PERF_USER_DWARF;
     struct perf_file *x = m->file && m->file_epoch == files->epoch ? &files->list.p[m->file - 1] : NULL;
@@ -90,14 +90,14 @@ static bool find_code(void *ctx, uint64_t pc, struct unwind_place *place)
     if (!m)
         return false;
     const char *path = strpool_cstr(&k->s->processes.paths, m->path);
-    if (path && is_device(path)) {
+    if (is_device(path)) {
         k->device = true;
         return false;
     }
     const struct perf_file *x = file_of(k, m);
-    const struct unwind_file *tables = x                                     ? x->tables
-                                       : path && strcmp(path, "[vdso]") == 0 ? perf_files_vdso(&k->s->shared->files)
-                                                                             : NULL;
+    const struct unwind_file *tables = x                             ? x->tables
+                                       : strcmp(path, "[vdso]") == 0 ? perf_files_vdso(&k->s->shared->files)
+                                                                     : NULL;
     *place = unwind_place_of(tables, m->start, m->offset);
     return true;
 }
@@ -110,7 +110,7 @@ static const struct perf_jit *jit_of(struct stack *k, struct perf_map *m, uint64
         m->code = perf_jit_is_code(path) ? PERF_CODE_MADE : PERF_CODE_OF_FILE;
     if (m->code != PERF_CODE_MADE)
         return NULL;
-    bool dump = path && perf_jit_is_dump(path);
+    bool dump = perf_jit_is_dump(path);
     if (!k->p->began)
         k->p->began = perf_process_began(k->p->pid);
     const struct perf_jit *j =

@@ -134,7 +134,7 @@ static void open_names(struct profile_stacks *t, struct profile_mapping *m)
     char same[40];
     const char *path = strpool_cstr(&t->strings, m->path);
     m->opened = true;
-    int fd = path && *path == '/' ? file_open_regular(path) : -1;
+    int fd = *path == '/' ? file_open_regular(path) : -1;
     if (fd < 0)
         return;
     snprintf(same, sizeof same, "/proc/self/fd/%d", fd);
@@ -155,7 +155,7 @@ static strid function_of(struct profile_stacks *t, struct profile_frame *x)
         open_names(t, m);
     if (m && !name.len)
         name = elf_names_find(&m->names, x->rel_pc);
-    const char *path = m && m->path ? strpool_cstr(&t->strings, m->path) : "", *slash = strrchr(path, '/');
+    const char *path = m ? strpool_cstr(&t->strings, m->path) : "", *slash = strrchr(path, '/');
     const char *file = slash ? slash + 1 : path;
     size_t n = demangle(name, false, readable, sizeof readable);
     if (n)

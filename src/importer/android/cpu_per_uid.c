@@ -21,23 +21,28 @@ struct cpu_uid_value { /* of a user id on a cluster, as told */
 };
 
 struct cpu_uid_times {
-    struct u64map clusters; /* state -> clusters */
-    struct u64map values;   /* hash of (uid, cluster) -> index of value */
-    struct u64map counters; /* hash of (uid or total, cluster) -> index of counter */
+    struct u64map clusters;  /* state -> clusters */
+    struct u64map source_of; /* state -> index of sources */
+    struct u64map values;    /* hash of (uid, cluster) -> index of value */
+    struct u64map counters;  /* hash of (uid or total, cluster) -> index of counter */
     VEC(struct cpu_uid_value)
     value;
     VEC(struct cpu_uid_counter)
     counter;
+    VEC(struct sparse_source)
+    sources; /* the first is all packets, the others are those of a state */
+    VEC(uint32_t)
+    told; /* indexes of counters: what the packet has */
 };
 
 struct cpu_uid_counter {
     struct sparse_counter sparse;
     uint32_t uid, cluster;
-    bool total;     /* of the system or of all apps */
-    bool pooled;    /* of a group of ids */
-    uint64_t grown; /* ms: all increases */
-    uint64_t ms;    /* the value to write */
-    uint64_t state; /* in which it was told last */
+    bool total;      /* of the system or of all apps */
+    bool pooled;     /* of a group of ids */
+    uint64_t grown;  /* ms: all increases */
+    uint64_t ms;     /* the value to write */
+    uint64_t packet; /* that told it last, from 1 */
 };
 
 void cpu_per_uid_close(struct cpu_uid_times *t)
@@ -45,10 +50,13 @@ void cpu_per_uid_close(struct cpu_uid_times *t)
     if (!t)
         return;
     u64map_free(&t->clusters);
+    u64map_free(&t->source_of);
     u64map_free(&t->values);
     u64map_free(&t->counters);
     vec_free(&t->value);
     vec_free(&t->counter);
+    vec_free(&t->sources);
+    vec_free(&t->told);
     mem_free(t);
 }
 
@@ -114,6 +122,16 @@ static uint64_t growth(struct machine_ctx *m, struct cpu_uid_times *t, uint64_t 
     return v->ms > before ? v->ms - before : 0;
 }
 
+/* The packet has a value of the counter. */
+static void tell(struct machine_ctx *m, struct cpu_uid_times *t, struct cpu_uid_counter *k, uint64_t grown)
+{
+    uint64_t packet = t->sources.p[0].packets + 1;
+    k->grown += grown;
+    if (k->packet != packet && !vec_push(&t->told, (uint32_t)(k - t->counter.p)))
+        m->im->failed = true;
+    k->packet = packet;
+}
+
 static void add_time(struct machine_ctx *m, struct cpu_uid_times *t, uint64_t state, uint32_t uid, uint32_t cluster,
                      uint64_t told)
 {
@@ -124,22 +142,53 @@ static void add_time(struct machine_ctx *m, struct cpu_uid_times *t, uint64_t st
     struct cpu_uid_counter *k = counter_of(m, t, false, pooled ? uid - uid % POOL : uid, cluster);
     if (!k)
         return;
-    k->grown += grown;
+    tell(m, t, k, grown);
     k->pooled = pooled;
     k->ms = pooled ? k->grown : now;
-    k->state = state;
     k = counter_of(m, t, true, own >= APPS, cluster);
     if (!k)
         return;
-    k->grown += grown;
+    tell(m, t, k, grown);
     k->ms = k->grown;
 }
 
 static struct cpu_uid_times *times_of(struct machine_ctx *m)
 {
-    if (!m->android->cpu_times && !(m->android->cpu_times = mem_zalloc(sizeof *m->android->cpu_times)))
-        m->im->failed = true;
-    return m->android->cpu_times;
+    struct cpu_uid_times *t = m->android->cpu_times;
+    if (!t)
+        t = m->android->cpu_times = mem_zalloc(sizeof *t);
+    if (t && !t->sources.n && !vec_push(&t->sources, ((struct sparse_source){0})))
+        t = NULL;
+    m->im->failed |= !t;
+    return t;
+}
+
+/* The index of what tells the counters of a state, 0 when out of memory. */
+static uint32_t source_of(struct machine_ctx *m, struct cpu_uid_times *t, uint64_t state)
+{
+    bool added = false;
+    uint64_t *at = u64map_put(&t->source_of, state, &added);
+    if (at && added) {
+        *at = t->sources.n;
+        if (!vec_push(&t->sources, ((struct sparse_source){0})))
+            at = NULL;
+    }
+    if (at && *at < t->sources.n)
+        return (uint32_t)*at;
+    m->im->failed = true;
+    return 0;
+}
+
+/* Totals, and what several ids have in common, go on from state to state. */
+static void write_told(struct importer *im, struct cpu_uid_times *t, uint32_t source, int64_t ts)
+{
+    for (size_t i = 0; i < t->told.n; i++) {
+        struct cpu_uid_counter *k = &t->counter.p[t->told.p[i]];
+        sparse_tell(im, &k->sparse, t->sources.p, k->total || k->pooled ? 0 : source, ts, (double)k->ms);
+    }
+    sparse_packet_read(&t->sources.p[0], ts);
+    if (source)
+        sparse_packet_read(&t->sources.p[source], ts);
 }
 
 void cpu_per_uid_parse(struct packet *p)
@@ -160,14 +209,11 @@ void cpu_per_uid_parse(struct packet *p)
     uint32_t n = (uint32_t)(*clusters < MAX_CLUSTERS ? *clusters : MAX_CLUSTERS);
     struct pb_numbers uids = pb_numbers(p->field, CPU_PER_UID_DATA_UID),
                       times = pb_numbers(p->field, CPU_PER_UID_DATA_TOTAL_TIME_MS);
+    t->told.n = 0;
     for (bool more = n > 0; more && pb_next_number(&uids, &uid);)
         for (uint32_t cluster = 0; cluster < n && (more = pb_next_number(&times, &ms)); cluster++)
             add_time(m, t, state, (uint32_t)uid, cluster, ms);
-    for (size_t i = 0; i < t->counter.n; i++) { /* what is not told did not grow */
-        struct cpu_uid_counter *k = &t->counter.p[i];
-        if (k->total || k->pooled || k->state == state)
-            sparse_push(m->im, &k->sparse, p->ts, (double)k->ms);
-    }
+    write_told(m->im, t, source_of(m, t, state), p->ts);
 }
 
 void cpu_per_uid_finish(struct machine_ctx *m, struct cpu_uid_times *t)

@@ -13,33 +13,42 @@ struct wakelock { /* what a number means */
 /* How long locks of one name were held in one incremental state, as far as it was told; of what type the last one was.
  */
 struct wakelock_time {
-    uint64_t state;
     uint64_t held_ms;
     struct wakelock lock;
+    uint32_t state;  /* index of states */
+    uint64_t packet; /* of the state that told it last, from 1 */
 };
 
 struct wakelocks {
+    struct u64map state_of; /* incremental state -> index of states */
     struct u64map ids;      /* hash of (state, id) -> index of locks */
     struct u64map names;    /* hash of (state, name) -> index of times */
     struct u64map counters; /* hash of (name, type) -> index of counters */
+    VEC(struct sparse_source)
+    states;
     VEC(struct wakelock)
     locks;
     VEC(struct wakelock_time)
     times;
     VEC(struct sparse_counter)
     counter;
+    VEC(uint32_t)
+    told; /* indexes of times: what the packet has */
 };
 
 void wakelocks_close(struct wakelocks *w)
 {
     if (!w)
         return;
+    u64map_free(&w->state_of);
     u64map_free(&w->ids);
     u64map_free(&w->names);
     u64map_free(&w->counters);
+    vec_free(&w->states);
     vec_free(&w->locks);
     vec_free(&w->times);
     vec_free(&w->counter);
+    vec_free(&w->told);
     mem_free(w);
 }
 
@@ -85,11 +94,11 @@ static void name_wakelock(struct packet *p, struct wakelocks *w, uint64_t state,
         m->im->failed = true;
 }
 
-static void add_time(struct machine_ctx *m, struct wakelocks *w, uint64_t state, const struct wakelock *lock,
+static void add_time(struct machine_ctx *m, struct wakelocks *w, uint32_t state, const struct wakelock *lock,
                      uint64_t held)
 {
     bool added = false;
-    uint64_t *at = u64map_put(&w->names, hash_combine(state, lock->name), &added);
+    uint64_t *at = u64map_put(&w->names, hash_combine(hash_u64(state), lock->name), &added);
     if (at && added) {
         *at = w->times.n;
         if (!vec_push(&w->times, (struct wakelock_time){.state = state}))
@@ -99,8 +108,13 @@ static void add_time(struct machine_ctx *m, struct wakelocks *w, uint64_t state,
         m->im->failed = true;
         return;
     }
-    w->times.p[*at].held_ms += held;
-    w->times.p[*at].lock = *lock;
+    struct wakelock_time *t = &w->times.p[*at];
+    uint64_t packet = w->states.p[state].packets + 1;
+    t->held_ms += held;
+    t->lock = *lock;
+    if (t->packet != packet && !vec_push(&w->told, (uint32_t)*at))
+        m->im->failed = true;
+    t->packet = packet;
 }
 
 static void count_errors(struct machine_ctx *m, uint64_t flags)
@@ -113,34 +127,58 @@ static void count_errors(struct machine_ctx *m, uint64_t flags)
             stats_add(&m->st->stats, m->id, stats[i], 1);
 }
 
+static struct wakelocks *wakelocks_of(struct machine_ctx *m)
+{
+    if (!m->android->wakelocks && !(m->android->wakelocks = mem_zalloc(sizeof *m->android->wakelocks)))
+        m->im->failed = true;
+    return m->android->wakelocks;
+}
+
+/* The index of the packet's incremental state, UINT32_MAX when out of memory. */
+static uint32_t state_of(struct packet *p, struct wakelocks *w)
+{
+    bool added = false;
+    uint64_t *at = u64map_put(&w->state_of, p->gen->state, &added);
+    if (at && added) {
+        *at = w->states.n;
+        if (!vec_push(&w->states, ((struct sparse_source){0})))
+            at = NULL;
+    }
+    if (at && *at < w->states.n)
+        return (uint32_t)*at;
+    p->m->im->failed = true;
+    return UINT32_MAX;
+}
+
 void kernel_wakelocks_parse(struct packet *p)
 {
     struct machine_ctx *m = p->m;
-    struct wakelocks *w = m->android->wakelocks;
-    if (!w && !(w = m->android->wakelocks = mem_zalloc(sizeof *w))) {
-        m->im->failed = true;
+    struct wakelocks *w = wakelocks_of(m);
+    uint32_t state = w ? state_of(p, w) : UINT32_MAX;
+    if (state == UINT32_MAX)
         return;
-    }
-    uint64_t state = hash_u64(p->gen->state), id, held;
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
+    uint64_t id, held;
     while (pb_next(&c, &f))
         if (f.id == KERNEL_WAKELOCK_DATA_WAKELOCK)
-            name_wakelock(p, w, state, pb_bytes(&f));
+            name_wakelock(p, w, hash_u64(state), pb_bytes(&f));
     struct pb_numbers ids = pb_numbers(p->field, KERNEL_WAKELOCK_DATA_WAKELOCK_ID),
                       times = pb_numbers(p->field, KERNEL_WAKELOCK_DATA_TIME_HELD_MILLIS);
+    w->told.n = 0;
     while (pb_next_number(&ids, &id) && pb_next_number(&times, &held)) {
-        const uint64_t *at = u64map_get(&w->ids, hash_combine(state, id));
+        const uint64_t *at = u64map_get(&w->ids, hash_combine(hash_u64(state), id));
         if (at && *at < w->locks.n)
             add_time(m, w, state, &w->locks.p[*at], held);
         else
             stats_add(&m->st->stats, m->id, STAT_kernel_wakelock_unknown_id, 1);
     }
-    for (size_t i = 0; i < w->times.n; i++) { /* those that are not told did not grow */
-        const struct wakelock_time *t = &w->times.p[i];
-        struct sparse_counter *counter = t->state == state ? counter_of(m, w, &t->lock) : NULL;
+    for (size_t i = 0; i < w->told.n; i++) {
+        const struct wakelock_time *t = &w->times.p[w->told.p[i]];
+        struct sparse_counter *counter = counter_of(m, w, &t->lock);
         if (counter)
-            sparse_push(m->im, counter, p->ts, (double)t->held_ms * (double)NS_IN_MS);
+            sparse_tell(m->im, counter, w->states.p, state, p->ts, (double)t->held_ms * (double)NS_IN_MS);
     }
+    sparse_packet_read(&w->states.p[state], p->ts);
     count_errors(m, android_number(p->field, KERNEL_WAKELOCK_DATA_ERROR_FLAGS));
 }

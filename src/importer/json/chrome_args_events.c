@@ -67,7 +67,7 @@ static uint32_t counter_track(struct chrome *c, const struct chrome_event *e, co
 {
     struct strpool *strings = &c->im->st->strings;
     size_t n;
-    const char *plain = plain_text(c, key, &n), *name = e->name ? strpool_cstr(strings, e->name) : "";
+    const char *plain = plain_text(c, key, &n), *name = strpool_cstr(strings, e->name);
     strid id = e->id.kind == CHROME_ID_TEXT ? (strid)e->id.value : 0;
     struct slice id_text = strpool_view(strings, id);
     if (!plain)

@@ -58,8 +58,7 @@ void chrome_document_metadata(struct chrome *c, struct slice object)
             continue;
         strid name = chrome_string(c, key);
         struct strpool *strings = &c->im->st->strings;
-        metadata_dynamic(c->im, c->m,
-                         strpool_printf(strings, "json_metadata.%s", name ? strpool_cstr(strings, name) : ""), number,
+        metadata_dynamic(c->im, c->m, strpool_printf(strings, "json_metadata.%s", strpool_cstr(strings, name)), number,
                          text);
     }
 }

@@ -22,7 +22,7 @@ static uint32_t group(struct otlp *o, strid text, size_t next, bool *added)
 
 static const char *text_of(const struct otlp *o, strid s)
 {
-    return s ? strpool_cstr(&o->im->st->strings, s) : "";
+    return strpool_cstr(&o->im->st->strings, s);
 }
 
 /* Whether the number of a process is one of its container, and the system's is not known. */

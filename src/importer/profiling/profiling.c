@@ -43,7 +43,7 @@ static void count_unnamed_programs(struct profiling_machine *s)
     for (uint32_t i = 0; s->m->id == 0 && i < st->t[T_stack_profile_mapping].n_rows; i++) {
         const char *path = strpool_cstr(&st->strings, (strid)ROW_GET(st, stack_profile_mapping, name, i));
         const char *build_id = strpool_cstr(&st->strings, (strid)ROW_GET(st, stack_profile_mapping, build_id, i));
-        n += path && strncmp(path, "/data/local/tmp/", strlen("/data/local/tmp/")) == 0 && !(build_id && build_id[0]);
+        n += strncmp(path, "/data/local/tmp/", strlen("/data/local/tmp/")) == 0 && !build_id[0];
     }
     if (n)
         stats_add(&s->m->st->stats, s->m->id, STAT_symbolization_tmp_build_id_not_found, n);

@@ -223,9 +223,8 @@ static strid path_of(struct content_analysis *c, uint32_t node)
     struct strpool *strings = &c->im->st->strings;
     while (n--) {
         const struct node *k = &c->nodes.p[way[n]];
-        int more =
-            snprintf(text + len, sizeof text - len, "%s%s%s%s", len ? "." : "",
-                     k->name ? strpool_cstr(strings, k->name) : "", k->name ? "." : "", strpool_cstr(strings, k->type));
+        int more = snprintf(text + len, sizeof text - len, "%s%s%s%s", len ? "." : "", strpool_cstr(strings, k->name),
+                            k->name ? "." : "", strpool_cstr(strings, k->type));
         len = len + (size_t)more < sizeof text ? len + (size_t)more : sizeof text - 1;
     }
     return strpool_intern(strings, text, len);

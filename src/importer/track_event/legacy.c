@@ -46,7 +46,7 @@ static bool on_async_track(struct event *e)
     bool nestable = e->legacy.phase == 'b' || e->legacy.phase == 'e' || e->legacy.phase == 'n';
     strid scope = nestable ? e->category : e->name;
     if (e->legacy.id_scope.len)
-        scope = strpool_printf(&m->st->strings, "%s:%.*s", scope ? strpool_cstr(&m->st->strings, scope) : "",
+        scope = strpool_printf(&m->st->strings, "%s:%.*s", strpool_cstr(&m->st->strings, scope),
                                (int)(e->legacy.id_scope.len < 256 ? e->legacy.id_scope.len : 256),
                                (const char *)e->legacy.id_scope.p);
     uint64_t key = hash_combine(hash_combine(hash_u64(e->legacy.id), scope), local ? e->upid : UPID_NONE);

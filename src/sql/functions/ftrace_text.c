@@ -289,7 +289,8 @@ static void append_head(struct line *l, uint32_t row)
     const char *name = NULL;
     if (utid >= 0 && utid < threads->n_rows) {
         tid = table_get(threads, thread_c_tid, (uint32_t)utid);
-        name = strpool_cstr(&st->strings, (strid)table_get(threads, thread_c_name, (uint32_t)utid));
+        strid id = (strid)table_get(threads, thread_c_name, (uint32_t)utid);
+        name = id ? strpool_cstr(&st->strings, id) : NULL;
         upid = table_get(threads, thread_c_upid, (uint32_t)utid);
     }
     if (tid != 0 && upid >= 0 && upid < processes->n_rows)

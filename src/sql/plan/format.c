@@ -122,7 +122,7 @@ bool format_read_printf(struct query_plan *p, const struct strpool *strings, str
 {
     struct pieces list = {.n = 0};
     struct slice format = strpool_view(strings, (strid)x->args[0]->word);
-    const char *at = format.len ? strpool_cstr(strings, (strid)x->args[0]->word) : "";
+    const char *at = strpool_cstr(strings, (strid)x->args[0]->word);
     uint32_t arg = 1;
     if (!format.len || strlen(at) != format.len)
         return false;
