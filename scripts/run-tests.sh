@@ -3,7 +3,7 @@
 #
 #   run-tests.sh BUILD... [-- CTEST_ARGS...]      BUILD: a folder of build/
 #
-# Most end-to-end tests sleep more than they compute: twice as many tests run at once as there are processors.
+# Most end-to-end tests sleep more than they compute: three times as many tests run at once as there are processors.
 # What fails then runs once more, one test at a time: a defect fails again, and a test that only lacked a processor is named.
 set -eu
 cd "$(dirname "$0")/.."
@@ -18,7 +18,7 @@ failed=0
 for build in $builds; do
     echo "== tests of build/$build"
     rm -f "build/$build/tests-alone.log"
-    ctest --test-dir "build/$build" --output-on-failure -j $((2 * $(nproc))) --timeout 600 --output-log "build/$build/tests.log" "$@" && continue
+    ctest --test-dir "build/$build" --output-on-failure -j $((3 * $(nproc))) --timeout 600 --output-log "build/$build/tests.log" "$@" && continue
     echo "== tests of build/$build that failed, one at a time"
     ctest --test-dir "build/$build" --rerun-failed --output-on-failure --timeout 600 --output-log "build/$build/tests-alone.log" || failed=1
 done
