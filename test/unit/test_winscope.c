@@ -210,10 +210,10 @@ START_TEST(windows_as_a_tree)
 {
     /* root > display > (task > activity > window, token) */
     PACKET(10, "112{6{2'here' 3{9:0 7:1 2{1{6{1:1 3'root'} 3:1 5{3{2:0 10{1:1080 2:2400 5'Built-in'}"
-               "21{1{6{1:2 3'area'} 5{5{2:7 32'mail' 31{1{6{1:3 3'task'} 3:1 5{6{1'com.app/.Main' 24:1 2{1{6{1:4 "
-               "3'act'} 5{8{2{1:5 3'Starting com.app'} 1{6{1:5 3'w'}} 41{5{1:10 2:20 3:110 4:220}} 38:1}}}}}}}}}}"
+               "21{1{6{1:2 3'area'} 5{5{2:7 32'mail' 31{1{6{1:3 3'task'} 3:1 5{6{1'com.app/.Main' 24:1 2{2:4 1{6{1:4 "
+               "3'act'} 5{8{1{6{1:5 3'Starting com.app'}} 41{5{1:10 2:20 3:110 4:220}} 38:1}}}}}}}}}}"
                "5{7{2:255 1{6{1:6}}}}}}}}}}}}}");
-    PACKET(20, "112{6{3{2{1{6{1:1} 5{5{2:7}}}}}}}"); /* the task has no identifier */
+    PACKET(20, "112{6{3{2{1{6{1:1 3'root'} 5{5{2:7}}}}}}}"); /* the task has no identifier */
     trace_fixture_load(&f);
     ck_assert_uint_eq(ROWS(windowmanager), 2);
     ck_assert_int_eq(GET(windowmanager, has_invalid_elapsed_ts, 0), 1);
@@ -243,7 +243,45 @@ START_TEST(windows_as_a_tree)
     uint32_t rect = (uint32_t)GET(windowmanager_windowcontainer, window_rect_id, 4);
     ck_assert_int_eq(GET(winscope_trace_rect, depth, rect), 1);
     ck_assert_double_eq(REAL(winscope_rect, w, (uint32_t)GET(winscope_trace_rect, rect_id, rect)), 100);
+    ck_assert_int_eq(GET(winscope_trace_rect, is_visible, rect), 1);
+    ck_assert_int_eq(GET(winscope_trace_rect, is_visible, 0), 0); /* that of the display */
+    args = ARGS(windowmanager_windowcontainer, arg_set_id, 3);
+    ck_assert_ptr_nonnull(strstr(args, "activity.window_token.hash_code=4"));
+    ck_assert_ptr_null(strstr(args, "children"));
+    ck_assert_ptr_nonnull(strstr(ARGS(windowmanager_windowcontainer, arg_set_id, 0), "window_container.visible=1"));
     ck_assert_int_eq(STAT(winscope_windowmanager_parse_errors), 1);
+}
+END_TEST
+
+/* What one of the children lacks spoils the whole tree. */
+START_TEST(windows_that_lack_something)
+{
+    static const char *const trees[] = {
+        "",                                              /* no root */
+        "2{}",                                           /* nor what all containers have */
+        "2{1{6{1:1}}}",                                  /* no title */
+        "2{1{6{3'root'}}}",                              /* no hash code */
+        "2{1{6{1:1 3'root'} 5{10:7}}}",                  /* a child that is nothing */
+        "2{1{6{1:1 3'root'} 5{4{1{6{1:2 3'a'}}}}}}",     /* an area without a name */
+        "2{1{6{1:1 3'root'} 5{3{21{1{6{1:2 3'a'}}}}}}}", /* a display without one */
+        "2{1{6{1:1 3'root'} 5{6{2{2:4 1{6{1:4}}}}}}}",   /* an activity without one */
+        "2{1{6{1:1 3'root'} 5{6{1'a' 2{1{6{1:4}}}}}}}",  /* without the hash code of its token */
+        "2{1{6{1:1 3'root'} 5{8{2{1:5 3'w'} 1{}}}}}",    /* a window's own identifier does not count */
+        "2{1{6{1:1 3'root'} 5{5{1{6{1:2 3'old'}}}}}}",   /* this one is sound: an old task without an id */
+        "2{1{6{1:1 3'root'} 5{8{1{6{1:5 3'no frame'}}}}}}" /* and this */};
+    enum { TREES = sizeof trees / sizeof *trees, SOUND = 2 };
+    for (int i = 0; i < TREES; i++) {
+        char packet[128];
+        snprintf(packet, sizeof packet, "112{6{3{%s}}}", trees[i]);
+        PACKET(i + 1, packet);
+    }
+    trace_fixture_load(&f);
+    ck_assert_int_eq(STAT(winscope_windowmanager_parse_errors), TREES - SOUND);
+    ck_assert_uint_eq(ROWS(windowmanager), TREES);
+    ck_assert_uint_eq(ROWS(windowmanager_windowcontainer), 4);
+    ck_assert_int_eq(GET(windowmanager_windowcontainer, name_override, 1), 0);
+    ck_assert_str_eq(TEXT(windowmanager_windowcontainer, title, 3), "no frame");
+    ck_assert_int_eq(GET(windowmanager_windowcontainer, window_rect_id, 3), 0);
 }
 END_TEST
 
@@ -485,6 +523,7 @@ Suite *winscope_suite(void)
     tcase_add_test(c, transitions_of_several_packets);
     tcase_add_test(c, lines_of_protolog);
     tcase_add_test(c, windows_as_a_tree);
+    tcase_add_test(c, windows_that_lack_something);
     tcase_add_test(c, layers_that_cover_others);
     tcase_add_test(c, layers_of_turned_displays);
     tcase_add_test(c, layers_that_all_lie_above_each_other);

@@ -7,52 +7,42 @@
 
 enum { MAX_DEPTH = 64 };
 
-/* Where a kind of container keeps what all containers have. */
+/* Where a kind of container keeps what all containers have, and what it must say to count. */
 struct kind {
     uint32_t field; /* of WindowContainerChildProto, 0: none */
     const char *name;
-    enum winscope_message type;
-    uint8_t path[4]; /* fields that lead to its WindowContainerProto, 0: the end */
+    uint8_t path[4];    /* fields that lead to its WindowContainerProto, 0: the end */
+    uint8_t name_in[2]; /* fields that lead to its title; 0: that of the identifier */
+    uint8_t token;      /* its message that holds the hash code; 0: the identifier */
 };
 enum { ROOT, CONTAINER, DISPLAY, AREA, TASK, FRAGMENT, ACTIVITY, TOKEN, WINDOW, KINDS };
 
 static const struct kind kinds[KINDS] = {
-    [ROOT] = {0, "RootWindowContainer", WINSCOPE_ROOT_CONTAINER, {ROOT_WINDOW_CONTAINER_PROTO_WINDOW_CONTAINER}},
-    [CONTAINER] = {WINDOW_CONTAINER_CHILD_PROTO_WINDOW_CONTAINER, "WindowContainer", WINSCOPE_WINDOW_CONTAINER, {0}},
-    [DISPLAY] = {WINDOW_CONTAINER_CHILD_PROTO_DISPLAY_CONTENT,
-                 "DisplayContent",
-                 WINSCOPE_DISPLAY_CONTENT,
-                 {DISPLAY_CONTENT_PROTO_ROOT_DISPLAY_AREA, DISPLAY_AREA_PROTO_WINDOW_CONTAINER}},
-    [AREA] = {WINDOW_CONTAINER_CHILD_PROTO_DISPLAY_AREA,
-              "DisplayArea",
-              WINSCOPE_DISPLAY_AREA,
-              {DISPLAY_AREA_PROTO_WINDOW_CONTAINER}},
-    [TASK] = {WINDOW_CONTAINER_CHILD_PROTO_TASK,
-              "Task",
-              WINSCOPE_TASK,
-              {TASK_PROTO_TASK_FRAGMENT, TASK_FRAGMENT_PROTO_WINDOW_CONTAINER}},
-    [FRAGMENT] = {WINDOW_CONTAINER_CHILD_PROTO_TASK_FRAGMENT,
-                  "TaskFragment",
-                  WINSCOPE_TASK_FRAGMENT,
-                  {TASK_FRAGMENT_PROTO_WINDOW_CONTAINER}},
-    [ACTIVITY] = {WINDOW_CONTAINER_CHILD_PROTO_ACTIVITY,
-                  "Activity",
-                  WINSCOPE_ACTIVITY,
-                  {ACTIVITY_RECORD_PROTO_WINDOW_TOKEN, WINDOW_TOKEN_PROTO_WINDOW_CONTAINER}},
-    [TOKEN] = {WINDOW_CONTAINER_CHILD_PROTO_WINDOW_TOKEN,
-               "WindowToken",
-               WINSCOPE_WINDOW_TOKEN,
-               {WINDOW_TOKEN_PROTO_WINDOW_CONTAINER}},
-    [WINDOW] = {WINDOW_CONTAINER_CHILD_PROTO_WINDOW,
-                "WindowState",
-                WINSCOPE_WINDOW_STATE,
-                {WINDOW_STATE_PROTO_WINDOW_CONTAINER}},
+    [ROOT] = {.name = "RootWindowContainer", .path = {ROOT_WINDOW_CONTAINER_PROTO_WINDOW_CONTAINER}},
+    [CONTAINER] = {WINDOW_CONTAINER_CHILD_PROTO_WINDOW_CONTAINER, "WindowContainer", .path = {0}},
+    [DISPLAY] = {WINDOW_CONTAINER_CHILD_PROTO_DISPLAY_CONTENT, "DisplayContent",
+                 .path = {DISPLAY_CONTENT_PROTO_ROOT_DISPLAY_AREA, DISPLAY_AREA_PROTO_WINDOW_CONTAINER},
+                 .name_in = {DISPLAY_CONTENT_PROTO_DISPLAY_INFO, DISPLAY_INFO_PROTO_NAME}},
+    [AREA] = {WINDOW_CONTAINER_CHILD_PROTO_DISPLAY_AREA, "DisplayArea", .path = {DISPLAY_AREA_PROTO_WINDOW_CONTAINER},
+              .name_in = {DISPLAY_AREA_PROTO_NAME}},
+    [TASK] = {WINDOW_CONTAINER_CHILD_PROTO_TASK, "Task",
+              .path = {TASK_PROTO_TASK_FRAGMENT, TASK_FRAGMENT_PROTO_WINDOW_CONTAINER}},
+    [FRAGMENT] = {WINDOW_CONTAINER_CHILD_PROTO_TASK_FRAGMENT, "TaskFragment",
+                  .path = {TASK_FRAGMENT_PROTO_WINDOW_CONTAINER}},
+    [ACTIVITY] = {WINDOW_CONTAINER_CHILD_PROTO_ACTIVITY, "Activity",
+                  .path = {ACTIVITY_RECORD_PROTO_WINDOW_TOKEN, WINDOW_TOKEN_PROTO_WINDOW_CONTAINER},
+                  .name_in = {ACTIVITY_RECORD_PROTO_NAME}, .token = ACTIVITY_RECORD_PROTO_WINDOW_TOKEN},
+    [TOKEN] = {WINDOW_CONTAINER_CHILD_PROTO_WINDOW_TOKEN, "WindowToken", .path = {WINDOW_TOKEN_PROTO_WINDOW_CONTAINER}},
+    [WINDOW] = {WINDOW_CONTAINER_CHILD_PROTO_WINDOW, "WindowState", .path = {WINDOW_STATE_PROTO_WINDOW_CONTAINER}},
 };
 
 struct container { /* read, until the whole tree is known to be sound */
     uint8_t kind;
+    struct slice whole;         /* the WindowContainerChildProto around it; the root: its message */
     struct slice bytes, common; /* its message, and the WindowContainerProto in it */
-    int64_t parent;             /* token, COL_NULL: the root */
+    struct slice title;         /* not that of a token */
+    int64_t token;
+    int64_t parent; /* token, COL_NULL: the root */
     int64_t child_index;
 };
 
@@ -72,95 +62,104 @@ static struct slice common_of(uint8_t kind, struct slice bytes)
     struct slice s = bytes;
     for (size_t i = 0; i < sizeof kinds[kind].path && kinds[kind].path[i]; i++)
         s = winscope_sub(s, kinds[kind].path[i]);
-    /* Older tasks and displays hold it themselves. */
-    if (!s.p && (kind == TASK || kind == DISPLAY))
-        s = winscope_sub(bytes, TASK_PROTO_WINDOW_CONTAINER);
-    return s;
+    return !s.p && kind == TASK ? winscope_sub(bytes, TASK_PROTO_WINDOW_CONTAINER) : s; /* older tasks hold it */
 }
 
-static struct slice identifier_of(const struct container *k)
+/* The hash code and the title by which a container is known; false: it lacks one of them. */
+static bool identify(struct container *k)
 {
-    struct slice s = k->kind == WINDOW ? winscope_sub(k->bytes, WINDOW_STATE_PROTO_IDENTIFIER) : (struct slice){0};
-    return s.p ? s : winscope_sub(k->common, WINDOW_CONTAINER_PROTO_IDENTIFIER);
+    const struct kind *of = &kinds[k->kind];
+    struct slice identifier = winscope_sub(k->common, WINDOW_CONTAINER_PROTO_IDENTIFIER), named = k->bytes;
+    struct slice window_token = of->token ? winscope_sub(k->bytes, of->token) : k->bytes;
+    bool is_token = k->kind == TOKEN || of->token;
+    struct pb_field code, title;
+    if (!pb_find(is_token ? window_token : identifier,
+                 is_token ? WINDOW_TOKEN_PROTO_HASH_CODE : IDENTIFIER_PROTO_HASH_CODE, &code))
+        return false;
+    k->token = pb_i32(&code);
+    if (k->kind == TOKEN)
+        return true;
+    uint32_t name = of->name_in[0];
+    if (of->name_in[1]) {
+        named = winscope_sub(named, name);
+        name = of->name_in[1];
+    }
+    if (!pb_find(name ? named : identifier, name ? name : IDENTIFIER_PROTO_TITLE, &title))
+        return false;
+    k->title = pb_bytes(&title);
+    return true;
 }
 
-static int64_t token_of(const struct container *k)
+static void walk(struct tree *t, struct container k, unsigned depth);
+
+/* Of a child's message the first member that is known counts. */
+static void walk_child(struct tree *t, struct slice whole, int64_t parent, int64_t index, unsigned depth)
 {
-    if (k->kind == TOKEN && winscope_number(k->bytes, WINDOW_TOKEN_PROTO_HASH_CODE, 0))
-        return (int32_t)winscope_number(k->bytes, WINDOW_TOKEN_PROTO_HASH_CODE, 0);
-    return (int32_t)winscope_number(identifier_of(k), IDENTIFIER_PROTO_HASH_CODE, 0);
+    struct pb_cursor c = pb_cursor(whole);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        uint8_t kind = CONTAINER;
+        while (kind < KINDS && kinds[kind].field != f.id)
+            kind++;
+        if (kind == KINDS || f.wire != PB_BYTES)
+            continue;
+        walk(t,
+             (struct container){
+                 .kind = kind, .whole = whole, .bytes = pb_bytes(&f), .parent = parent, .child_index = index},
+             depth);
+        return;
+    }
+    t->broken = true;
 }
 
 /* Reads a container and, depth first, those inside it. */
-static void walk(struct tree *t, uint8_t kind, struct slice bytes, int64_t parent, int64_t index, unsigned depth)
+static void walk(struct tree *t, struct container k, unsigned depth)
 {
-    struct container k = {kind, bytes, common_of(kind, bytes), parent, index};
-    struct pb_field f, g;
-    if (depth > MAX_DEPTH || (kind != TOKEN && !identifier_of(&k).p)) {
+    k.common = common_of(k.kind, k.bytes);
+    if (depth > MAX_DEPTH || !identify(&k)) {
         t->broken = true;
         return;
     }
-    int64_t token = token_of(&k);
     if (!vec_push(&t->list, k)) {
         t->p->m->im->failed = true;
         return;
     }
     struct pb_cursor c = pb_cursor(k.common);
-    for (int64_t at = 0; pb_next(&c, &f) && !t->broken;) {
-        if (f.id != WINDOW_CONTAINER_PROTO_CHILDREN)
-            continue;
-        struct pb_cursor child = pb_sub(&f);
-        while (pb_next(&child, &g)) {
-            uint8_t i = CONTAINER;
-            while (i < KINDS && kinds[i].field != g.id)
-                i++;
-            if (i == KINDS || g.wire != PB_BYTES)
-                continue;
-            walk(t, i, pb_bytes(&g), token, at, depth + 1);
-            break;
-        }
-        at++;
-    }
+    struct pb_field f;
+    for (int64_t at = 0; pb_next(&c, &f) && !t->broken;)
+        if (f.id == WINDOW_CONTAINER_PROTO_CHILDREN)
+            walk_child(t, pb_bytes(&f), k.token, at++, depth + 1);
 }
 
 static strid title_of(struct tree *t, const struct container *k)
 {
     struct machine_ctx *m = t->p->m;
-    struct pb_field f;
-    switch (k->kind) {
-    case DISPLAY:
-        return winscope_text(m, winscope_sub(k->bytes, DISPLAY_CONTENT_PROTO_DISPLAY_INFO), DISPLAY_INFO_PROTO_NAME);
-    case AREA:
-        return winscope_text(m, k->bytes, DISPLAY_AREA_PROTO_NAME);
-    case ACTIVITY:
-        return winscope_text(m, k->bytes, ACTIVITY_RECORD_PROTO_NAME);
-    case TOKEN:
-        return strpool_printf(&m->st->strings, "%" PRIx32,
-                              (uint32_t)winscope_number(k->bytes, WINDOW_TOKEN_PROTO_HASH_CODE, 0));
-    default:
-        return pb_find(identifier_of(k), IDENTIFIER_PROTO_TITLE, &f) ? import_slice(m->im, pb_bytes(&f)) : 0;
-    }
+    return k->kind == TOKEN ? strpool_printf(&m->st->strings, "%" PRIx32, (uint32_t)k->token)
+                            : import_slice(m->im, k->title);
+}
+
+static strid task_name(struct machine_ctx *m, struct slice task)
+{
+    struct pb_field id, name;
+    if (!pb_find(task, TASK_PROTO_ID, &id))
+        return 0;
+    if (!pb_find(task, TASK_PROTO_TASK_NAME, &name))
+        return strpool_printf(&m->st->strings, "%" PRId32, pb_i32(&id));
+    struct slice text = pb_bytes(&name);
+    return strpool_printf(&m->st->strings, "%" PRId32 "(%.*s)", pb_i32(&id), (int)(text.len & INT32_MAX),
+                          text.len ? (const char *)text.p : "");
 }
 
 static strid override_of(struct tree *t, const struct container *k)
 {
     static const char *const prefixes[] = {"Starting ", "Waiting For Debugger: "};
     struct machine_ctx *m = t->p->m;
-    struct pb_field f;
-    if (k->kind == TASK) {
-        int32_t id = (int32_t)winscope_number(k->bytes, TASK_PROTO_ID, 0);
-        struct slice name = winscope_sub(k->bytes, TASK_PROTO_TASK_NAME);
-        return name.len ? strpool_printf(&m->st->strings, "%" PRId32 "(%.*s)", id, (int)(name.len & INT32_MAX),
-                                         (const char *)name.p)
-                        : strpool_printf(&m->st->strings, "%" PRId32, id);
-    }
-    if (k->kind != WINDOW || !pb_find(identifier_of(k), IDENTIFIER_PROTO_TITLE, &f))
-        return 0;
-    struct slice title = pb_bytes(&f);
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+    if (k->kind == TASK)
+        return task_name(m, k->bytes);
+    for (size_t i = 0; k->kind == WINDOW && i < sizeof prefixes / sizeof *prefixes; i++) {
         size_t n = strlen(prefixes[i]);
-        if (title.len >= n && memcmp(title.p, prefixes[i], n) == 0)
-            return import_slice(m->im, slice_of(title.p + n, title.len - n));
+        if (k->title.len >= n && memcmp(k->title.p, prefixes[i], n) == 0)
+            return import_slice(m->im, slice_of(k->title.p + n, k->title.len - n));
     }
     return 0;
 }
@@ -190,31 +189,31 @@ static int64_t rect_row(struct tree *t, struct winscope_box box, uint32_t depth,
                                                        .border_color = COL_NULL});
 }
 
+/* The rectangle of a display (never visible by itself) or of a window. */
 static int64_t window_rect(struct tree *t, const struct container *k, bool visible)
 {
-    struct pb_field f;
     if (k->kind == DISPLAY) {
         struct slice info = winscope_sub(k->bytes, DISPLAY_CONTENT_PROTO_DISPLAY_INFO);
         t->display = (uint32_t)winscope_number(k->bytes, DISPLAY_CONTENT_PROTO_ID, 0);
         t->next_depth = 1;
-        struct winscope_box box = {0, 0, (double)winscope_number(info, DISPLAY_INFO_PROTO_LOGICAL_WIDTH, 0),
-                                   (double)winscope_number(info, DISPLAY_INFO_PROTO_LOGICAL_HEIGHT, 0)};
-        return rect_row(t, box, 0, visible, NAN);
+        struct winscope_box box = {0, 0, (double)(int32_t)winscope_number(info, DISPLAY_INFO_PROTO_LOGICAL_WIDTH, 0),
+                                   (double)(int32_t)winscope_number(info, DISPLAY_INFO_PROTO_LOGICAL_HEIGHT, 0)};
+        return rect_row(t, box, 0, false, NAN);
     }
     if (k->kind != WINDOW)
         return COL_NULL;
-    struct slice frames = winscope_sub(k->bytes, WINDOW_STATE_PROTO_WINDOW_FRAMES);
-    if (!pb_find(frames, WINDOW_FRAMES_PROTO_FRAME, &f) && !pb_find(k->bytes, WINDOW_STATE_PROTO_FRAME, &f))
-        return COL_NULL;
+    struct slice frame =
+        winscope_sub(winscope_sub(k->bytes, WINDOW_STATE_PROTO_WINDOW_FRAMES), WINDOW_FRAMES_PROTO_FRAME);
     struct slice attributes = winscope_sub(k->bytes, WINDOW_STATE_PROTO_ATTRIBUTES);
     struct pb_field alpha;
     double opacity = pb_find(attributes, WINDOW_LAYOUT_PARAMS_PROTO_ALPHA, &alpha) ? (double)pb_float(&alpha) : 0;
-    return rect_row(t, winscope_read_rect(pb_bytes(&f)), t->next_depth++, visible, opacity);
+    return rect_row(t, winscope_read_rect(frame), t->next_depth++, visible, opacity);
 }
 
 static void write_container(struct tree *t, const struct container *k)
 {
-    argset set = winscope_args(t->p, kinds[k->kind].type, k->bytes, NULL);
+    argset set =
+        winscope_args(t->p, k->kind == ROOT ? WINSCOPE_ROOT_CONTAINER : WINSCOPE_CHILD_CONTAINER, k->whole, NULL);
     bool visible = is_visible(k);
     windowmanager_windowcontainer_insert(
         t->p->m->st,
@@ -222,7 +221,7 @@ static void write_container(struct tree *t, const struct container *k)
                                                     .arg_set_id = set,
                                                     .base64_proto_id = winscope_proto_id(set),
                                                     .title = title_of(t, k),
-                                                    .token = (int32_t)token_of(k),
+                                                    .token = (int32_t)k->token,
                                                     .parent_token = k->parent,
                                                     .child_index = k->child_index,
                                                     .is_visible = visible,
@@ -246,8 +245,9 @@ void window_manager_parse(struct packet *p, struct slice bytes)
                           (uint32_t)winscope_number(service, WINDOW_MANAGER_SERVICE_DUMP_PROTO_FOCUSED_DISPLAY_ID, 0),
                       .has_invalid_elapsed_ts =
                           winscope_number(bytes, WINDOW_MANAGER_TRACE_ENTRY_ELAPSED_REALTIME_NANOS, 0) == 0});
-    if (root.p)
-        walk(&t, ROOT, root, COL_NULL, COL_NULL, 0);
+    walk(&t,
+         (struct container){.kind = ROOT, .whole = root, .bytes = root, .parent = COL_NULL, .child_index = COL_NULL},
+         0);
     if (t.broken)
         stats_add(&p->m->st->stats, p->m->id, STAT_winscope_windowmanager_parse_errors, 1);
     for (size_t i = 0; !t.broken && i < t.list.n; i++)

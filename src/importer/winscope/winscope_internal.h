@@ -29,14 +29,7 @@
     X(WINDOW_DISPATCH, "AndroidWindowInputDispatchEvent")                                                              \
     X(WINDOW_MANAGER, "WindowManagerTraceEntry")                                                                       \
     X(ROOT_CONTAINER, "RootWindowContainerProto")                                                                      \
-    X(WINDOW_CONTAINER, "WindowContainerProto")                                                                        \
-    X(DISPLAY_CONTENT, "DisplayContentProto")                                                                          \
-    X(DISPLAY_AREA, "DisplayAreaProto")                                                                                \
-    X(TASK, "TaskProto")                                                                                               \
-    X(ACTIVITY, "ActivityRecordProto")                                                                                 \
-    X(WINDOW_TOKEN, "WindowTokenProto")                                                                                \
-    X(WINDOW_STATE, "WindowStateProto")                                                                                \
-    X(TASK_FRAGMENT, "TaskFragmentProto")
+    X(CHILD_CONTAINER, "WindowContainerChildProto")
 
 enum winscope_message {
 #define X(name, text) WINSCOPE_##name,
