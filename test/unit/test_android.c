@@ -142,6 +142,7 @@ START_TEST(settings_of_a_device)
     PACKET(12, "83{1{1'game' 2:10001 3:2 4{1:2 2:1} 4{1:9}} 2:1 3:1}");
     PACKET(13, "123{1{1'android.os.usertype.full.SYSTEM' 2:0} 1{1'profile' 2:10}}");
     PACKET(14, "123{1{1'again' 2:10} 2:-1}");
+    PACKET(15, "83{2:1}"); /* the last list counts */
     trace_fixture_load(&f);
     ck_assert_uint_eq(ROWS(android_aflags), 2);
     ck_assert_str_eq(TEXT(android_aflags, package, 0), "pkg");
@@ -162,7 +163,7 @@ START_TEST(settings_of_a_device)
     ck_assert_double_eq(column_f64(GET(android_game_intervention_list, perf_mode_fps, 0)), 0);
     ck_assert_int_eq(GET(android_game_intervention_list, battery_mode_fps, 0), COL_NULL_F64);
     ck_assert_int_eq(STAT(game_intervention_has_parse_errors), 1);
-    ck_assert_int_eq(STAT(game_intervention_has_read_errors), 1);
+    ck_assert_int_eq(STAT(game_intervention_has_read_errors), 0);
     ck_assert_uint_eq(ROWS(android_user_list), 2);
     ck_assert_int_eq(GET(android_user_list, android_user_id, 1), 10);
     ck_assert_str_eq(TEXT(android_user_list, type, 1), "profile");
@@ -295,9 +296,12 @@ START_TEST(network_packets)
                "88{1:2 2'rmnet' 3:99 6:58 10:3 11:0}");
     PACKET(30, "92{1:1 3:0 3:5 4:100 4:200}");
     PACKET(40, "92{1:1 5:3 6:7 7:1000}");
-    PACKET(50, "92{1:9 5:3 6:7 7:1000}");
+    PACKET(50, "92{1:9 2{2'eth0'} 5:3 6:7 7:1000}"); /* nothing is known of 9 */
+    PACKET(60, "92{1:1 2{2'eth0'} 5:3 6:7 7:1000}");
     trace_fixture_load(&f);
-    ck_assert_uint_eq(ROWS(slice), 5);
+    ck_assert_uint_eq(ROWS(slice), 6);
+    ck_assert_str_eq(TEXT(android_network_packets, iface, 4), "eth0");
+    ck_assert_str_eq(TEXT(android_network_packets, iface, 5), "wlan0");
     ck_assert_str_eq(TEXT(slice, name, 0), "uid=0");
     ck_assert_str_eq(track_of(0), "rmnet Transmitted");
     ck_assert_str_eq(ARGS(slice, arg_set_id, 0),
@@ -309,7 +313,7 @@ START_TEST(network_packets)
                      "packet_transport=IPPROTO_TCP socket_uid=1010001 socket_tag=0x10 packet_tcp_flags=.s..a... "
                      "local_port=80 remote_port=443 packet_length=200 packet_count=1");
     ck_assert_int_eq(GET(slice, dur, 3), 7);
-    ck_assert_uint_eq(ROWS(android_network_packets), 5);
+    ck_assert_uint_eq(ROWS(android_network_packets), 6);
     ck_assert_int_eq(GET(android_network_packets, packet_count, 3), 3);
     ck_assert_str_eq(TEXT(android_network_packets, packet_tcp_flags_str, 3), ".s..a...");
     ck_assert_int_eq(GET(android_network_packets, local_port, 0), COL_NULL);
@@ -321,9 +325,9 @@ END_TEST
 START_TEST(bluetooth_and_atoms)
 {
     PACKET(10, "114{1:1 2:3 3:40 4:5 5:8}");
-    PACKET(20, "84{1{83{1:7 2'x' 3{}}} 1{100001{1:1}} 2:15}");
+    PACKET(20, "84{1{83{1:7 2'x' 3{}}} 1{100001{1:1}} 1{} 2:15}");
     trace_fixture_load(&f);
-    ck_assert_uint_eq(ROWS(slice), 3);
+    ck_assert_uint_eq(ROWS(slice), 4);
     ck_assert_str_eq(TEXT(slice, name, 0), "BluetoothTraceEvent");
     ck_assert_int_eq(GET(slice, dur, 0), 5);
     ck_assert_str_eq(ARGS(slice, arg_set_id, 0), "TracePacketType=HCI_CMD Count=3 Length=40 Op Code=8");
@@ -331,17 +335,19 @@ START_TEST(bluetooth_and_atoms)
     ck_assert_str_eq(TEXT(slice, name, 1), "atom_83");
     ck_assert_str_eq(ARGS(slice, arg_set_id, 1), "field_1=7 field_2=eA== field_3=");
     ck_assert_str_eq(TEXT(slice, name, 2), "atom_100001");
-    ck_assert_int_eq(STAT(atom_unknown), 1);
-    ck_assert_int_eq(STAT(atom_timestamp_missing), 1);
+    ck_assert_str_eq(TEXT(slice, name, 3), "atom_0"); /* an atom without a field */
+    ck_assert_int_eq(STAT(atom_unknown), 2);
+    ck_assert_int_eq(STAT(atom_timestamp_missing), 2);
 }
 END_TEST
 
 START_TEST(wakelocks_of_apps)
 {
-    PACKET(10, "13:1 12{42{1:1 2'sync' 3:1 4:7 5:10001 6:2}} 116{1:1 1:1 1:5 2:11 2:20 2:1}");
-    PACKET(40, "116{1:1 2:0}"); /* released, though it is not held */
+    PACKET(10, "13:1 12{42{1:1 2'sync' 3:1 4:7 5:10001 6:2} 42{1:2 2'mail' 5:0}} 116{1:1 1:1 1:5 2:11 2:30 2:1}");
+    PACKET(40, "116{1:1 2:0 1:2 2:1}"); /* the first is released, though it is not held */
     trace_fixture_load(&f);
-    ck_assert_uint_eq(ROWS(slice), 1);
+    ck_assert_uint_eq(ROWS(slice), 2);
+    ck_assert_str_eq(ARGS(slice, arg_set_id, 1), "flags=0 owner_uid=0");
     ck_assert_str_eq(TEXT(slice, name, 0), "sync");
     ck_assert_int_eq(GET(slice, ts, 0), 15);
     ck_assert_int_eq(GET(slice, dur, 0), 10);

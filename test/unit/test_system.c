@@ -341,13 +341,15 @@ END_TEST
 
 START_TEST(energy_is_told_of_consumers_that_are_described)
 {
-    put(w, "1{8:5 77{2:1 3:100}} 1{8:6 77{2:9 3:100}}"); /* 9: nobody describes it */
+    put(w, "1{8:5 77{2:1 3:100 4{1:7 2:50}}} 1{8:6 77{2:9 3:100}}"); /* 9: nobody describes it */
+    put(w, "1{8:6 77{2:1 4{1:7 2:60}}}");                            /* no sum */
     put(w, "1{8:7 77{1{1{1:1 2:3 3'CPU' 4'big'}}}}");
     trace_fixture_load(&f);
-    ck_assert_uint_eq(ROWS(counter), 1);
-    ck_assert(last_value(&f, "big") == 100);
+    ck_assert_uint_eq(ROWS(counter), 2);
+    ck_assert(last_value(&f, "big") == 50); /* of user 7 */
     ck_assert_str_eq(fixture_args(&f, ROW_ARGS(&f.st, track, source_arg_set_id, 0)), "consumer_type=CPU ordinal=3");
-    ck_assert_int_eq(STAT(energy_breakdown_missing_values), 1);
+    ck_assert_int_eq(GET(track, source_arg_set_id, 1), COL_NULL); /* not of one user */
+    ck_assert_int_eq(STAT(energy_breakdown_missing_values), 2);
 }
 END_TEST
 

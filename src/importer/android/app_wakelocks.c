@@ -7,6 +7,7 @@ struct wakelock {
     strid tag;
     uint64_t flags, owner_pid, owner_uid, work_uid;
     uint64_t key; /* hash of all that is above */
+    bool has_pid, has_uid, has_work_uid;
 };
 
 /* One acquire or release, until its time comes. */
@@ -62,10 +63,13 @@ static void parse_events(void *owner, const struct sort_event *events, size_t n)
             continue;
         }
         struct arg_list list = {0};
-        arg_list_uint(args, &list, "flags", k->flags);
-        arg_list_uint(args, &list, "owner_pid", k->owner_pid);
-        arg_list_uint(args, &list, "owner_uid", k->owner_uid);
-        arg_list_uint(args, &list, "work_uid", k->work_uid);
+        arg_list_int(args, &list, "flags", (int64_t)k->flags);
+        if (k->has_pid)
+            arg_list_int(args, &list, "owner_pid", (int64_t)k->owner_pid);
+        if (k->has_uid)
+            arg_list_int(args, &list, "owner_uid", (int64_t)k->owner_uid);
+        if (k->has_work_uid)
+            arg_list_int(args, &list, "work_uid", (int64_t)k->work_uid);
         uint32_t track = track_set_begin(m->im->tracks, set, (int64_t)k->key);
         if (track != UINT32_MAX)
             slice_begin(m->im->slices, m->id, events[i].ts, track, 0, k->tag, args_intern(args, list.p, list.n));
@@ -92,11 +96,15 @@ static struct app_wakelocks *wakelocks_of(struct machine_ctx *m)
 
 static struct wakelock read_wakelock(struct machine_ctx *m, struct slice entry)
 {
+    struct pb_field f;
     struct wakelock k = {.tag = android_text(m, entry, APP_WAKELOCK_INFO_TAG),
                          .flags = android_number(entry, APP_WAKELOCK_INFO_FLAGS),
                          .owner_pid = android_number(entry, APP_WAKELOCK_INFO_OWNER_PID),
                          .owner_uid = android_number(entry, APP_WAKELOCK_INFO_OWNER_UID),
-                         .work_uid = android_number(entry, APP_WAKELOCK_INFO_WORK_UID)};
+                         .work_uid = android_number(entry, APP_WAKELOCK_INFO_WORK_UID),
+                         .has_pid = pb_find(entry, APP_WAKELOCK_INFO_OWNER_PID, &f),
+                         .has_uid = pb_find(entry, APP_WAKELOCK_INFO_OWNER_UID, &f),
+                         .has_work_uid = pb_find(entry, APP_WAKELOCK_INFO_WORK_UID, &f)};
     uint64_t key = hash_combine(hash_u64(k.tag), k.flags);
     key = hash_combine(hash_combine(key, k.owner_pid), k.owner_uid);
     k.key = hash_combine(key, k.work_uid);
@@ -126,9 +134,9 @@ enum tokenize_result app_wakelock_tokenize(struct packet *p)
     struct pb_numbers ids = pb_numbers(p->field, APP_WAKELOCK_BUNDLE_INTERN_ID),
                       times = pb_numbers(p->field, APP_WAKELOCK_BUNDLE_ENCODED_TS);
     uint64_t id, encoded;
-    int64_t ts = p->ts;
+    int64_t ts;
     while (pb_next_number(&ids, &id)) {
-        if (!pb_next_number(&times, &encoded) || __builtin_add_overflow(ts, encoded >> 1, &ts)) {
+        if (!pb_next_number(&times, &encoded) || __builtin_add_overflow(p->ts, encoded >> 1, &ts)) {
             stats_add(&m->st->stats, m->id, STAT_app_wakelock_parse_error, 1);
             break;
         }

@@ -210,11 +210,12 @@ static uint32_t add_context(struct network_bundles *b, struct context k)
     return (uint32_t)b->contexts.n - 1;
 }
 
-/* The context of an interned entry, read once: it may be long, and that of many bundles. An empty one (counted) when
+#define NO_CONTEXT UINT32_MAX
+
+/* The context of an interned entry, read once: it may be long, and that of many bundles. NO_CONTEXT (counted) when
  * nothing has defined it. */
 static uint32_t interned_context(struct packet *p, struct network_bundles *b, struct slice entry)
 {
-    enum { NO_CONTEXT = UINT32_MAX };
     struct pb_field context;
     uint64_t *known = entry.p ? u64map_put(&b->read, (uint64_t)(uintptr_t)entry.p, NULL) : NULL;
     if (entry.p && !known)
@@ -226,18 +227,21 @@ static uint32_t interned_context(struct packet *p, struct network_bundles *b, st
     if (known && *known != NO_CONTEXT)
         return (uint32_t)(*known - 1);
     stats_add(&p->m->st->stats, p->m->id, STAT_network_trace_intern_errors, 1);
-    return add_context(b, (struct context){.interface = 0});
+    return NO_CONTEXT;
 }
 
-/* Its own, or an interned one, or an empty one. */
+/* An interned one, else its own, or an empty one. */
 static uint32_t bundle_context(struct packet *p, struct network_bundles *b)
 {
-    struct pb_field f;
-    if (pb_find(p->field, NETWORK_PACKET_BUNDLE_CTX, &f))
-        return add_context(b, read_context(p->m, pb_bytes(&f)));
-    if (pb_find(p->field, NETWORK_PACKET_BUNDLE_IID, &f))
-        return interned_context(p, b, interned_find(p->gen, INTERNED_DATA_PACKET_CONTEXT, pb_u64(&f)));
-    return add_context(b, (struct context){.interface = 0});
+    struct pb_field f, own;
+    bool has_own = pb_find(p->field, NETWORK_PACKET_BUNDLE_CTX, &own);
+    if (pb_find(p->field, NETWORK_PACKET_BUNDLE_IID, &f)) {
+        struct slice entry = interned_find(p->gen, INTERNED_DATA_PACKET_CONTEXT, pb_u64(&f));
+        uint32_t context = interned_context(p, b, entry);
+        if (context != NO_CONTEXT)
+            return context;
+    }
+    return add_context(b, has_own ? read_context(p->m, pb_bytes(&own)) : (struct context){.interface = 0});
 }
 
 enum tokenize_result network_bundle_tokenize(struct packet *p)

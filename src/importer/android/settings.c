@@ -106,18 +106,19 @@ static void add_game(struct machine_ctx *m, struct slice bytes)
     android_game_intervention_list_insert(m->st, &row);
 }
 
+/* The last list says whether something went wrong. */
 void game_interventions_parse(struct packet *p)
 {
+    struct stats *stats = &p->m->st->stats;
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
-    while (pb_next(&c, &f)) {
+    while (pb_next(&c, &f))
         if (f.id == ANDROID_GAME_INTERVENTION_LIST_GAME_PACKAGES)
             add_game(p->m, pb_bytes(&f));
-        else if (f.id == ANDROID_GAME_INTERVENTION_LIST_PARSE_ERROR && pb_bool(&f))
-            stats_add(&p->m->st->stats, p->m->id, STAT_game_intervention_has_parse_errors, 1);
-        else if (f.id == ANDROID_GAME_INTERVENTION_LIST_READ_ERROR && pb_bool(&f))
-            stats_add(&p->m->st->stats, p->m->id, STAT_game_intervention_has_read_errors, 1);
-    }
+    stats_set(stats, p->m->id, STAT_game_intervention_has_parse_errors,
+              android_number(p->field, ANDROID_GAME_INTERVENTION_LIST_PARSE_ERROR) != 0);
+    stats_set(stats, p->m->id, STAT_game_intervention_has_read_errors,
+              android_number(p->field, ANDROID_GAME_INTERVENTION_LIST_READ_ERROR) != 0);
 }
 
 /* --- users -------------------------------------------------------------------------------------------------------- */

@@ -93,9 +93,11 @@ static void add_atom(struct packet *p, struct statsd_atoms *s, int64_t ts, struc
     struct machine_ctx *m = p->m;
     struct schema *schema = track_event_schema(m->im);
     struct pb_cursor c = pb_cursor(bytes);
-    struct pb_field f;
-    if (!schema_load(schema, SCHEMA_STATSD) || !pb_next(&c, &f)) /* the one field of an atom says which it is */
+    struct pb_field f = {.id = 0, .wire = PB_BYTES};
+    if (!schema_load(schema, SCHEMA_STATSD))
         return;
+    if (!pb_next(&c, &f)) /* the one field of an atom says which it is; an empty one is number 0 */
+        f = (struct pb_field){.id = 0, .wire = PB_BYTES};
     strid message = import_str(m->im, "perfetto.protos.statsd.Atom");
     const struct schema_field *known = schema_field(schema, message, f.id);
     struct statsd_atom atom = {.name = known ? known->name : strpool_printf(&m->st->strings, "atom_%" PRIu32, f.id)};

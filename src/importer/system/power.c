@@ -181,7 +181,7 @@ static void add_energy(struct packet *p, uint64_t session, struct slice bytes)
             ts = (int64_t)(ms * 1000000);
     }
     struct arg_list args = {0};
-    arg_list_int(&m->st->args, &args, "packet_ts", p->ts);
+    arg_list_uint(&m->st->args, &args, "packet_ts", (uint64_t)p->ts);
     system_counter_later(m->system, ts, (uint32_t)*track, (double)energy, args_intern(&m->st->args, args.p, args.n));
     arg_list_free(&args);
 }
@@ -264,7 +264,7 @@ static uint32_t energy_track(struct machine_ctx *m, const char *type, const stru
                               .event_type = TRACK_COUNTER,
                               .name = consumer->name,
                               .parent = UINT32_MAX,
-                              .source_args = consumer->args,
+                              .source_args = n_dims == 1 ? consumer->args : ARGSET_NONE, /* not those of one user */
                               .dims = dims,
                               .n_dims = n_dims};
     return track_intern(m->im->tracks, m->id, &spec);
@@ -276,7 +276,7 @@ void energy_breakdown_parse(struct packet *p)
     struct pb_field f, g;
     int32_t consumer = 0;
     int64_t total = 0;
-    bool has_consumer = false, has_total = false, any_uid = false;
+    bool has_consumer = false, has_total = false;
     struct pb_cursor c = pb_cursor(p->field);
     while (pb_next(&c, &f)) {
         if (f.id == ANDROID_ENERGY_ESTIMATION_BREAKDOWN_ENERGY_CONSUMER_ID) {
@@ -285,19 +285,16 @@ void energy_breakdown_parse(struct packet *p)
         } else if (f.id == ANDROID_ENERGY_ESTIMATION_BREAKDOWN_ENERGY_UWS) {
             total = pb_i64(&f);
             has_total = true;
-        } else if (f.id == ANDROID_ENERGY_ESTIMATION_BREAKDOWN_PER_UID_BREAKDOWN) {
-            any_uid = true;
         }
     }
     const uint64_t *known = u64map_get(&m->system->energy_consumers, (uint64_t)(uint32_t)consumer);
-    if (!has_consumer || !known || (!has_total && !any_uid)) {
+    if (!has_consumer || !known || !has_total) {
         stats_add(&m->st->stats, m->id, STAT_energy_breakdown_missing_values, 1);
         return;
     }
     const struct energy_consumer *of = &m->system->energy.p[*known];
     struct track_dim dims[] = {{"energy_consumer_id", DIM_INT, consumer}, {"uid", DIM_INT, 0}};
-    if (has_total)
-        counter_push(m->im, p->ts, energy_track(m, "android_energy_estimation_breakdown", of, dims, 1), (double)total);
+    counter_push(m->im, p->ts, energy_track(m, "android_energy_estimation_breakdown", of, dims, 1), (double)total);
     c = pb_cursor(p->field);
     while (pb_next(&c, &f)) {
         if (f.id != ANDROID_ENERGY_ESTIMATION_BREAKDOWN_PER_UID_BREAKDOWN)
