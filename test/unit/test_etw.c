@@ -70,11 +70,39 @@ START_TEST(threads_run_wait_and_are_woken)
 }
 END_TEST
 
+START_TEST(waits_whose_reason_is_not_told_or_not_known)
+{
+    PACKET(1000, "95{1:1 2{1:100 2{1:7 2:8}} 2{1:200 2{1:8 2:7 8:5}} 2{1:300 2{1:7 2:8 8:5 6:99}}"
+                 "  2{1:400 2{1:9 2:7 8:5 6:35}} 2{1:500 2{1:8 2:9 8:9}}}");
+    trace_fixture_load(&f);
+    static const struct {
+        int64_t ts, tid, io_wait;
+        const char *function;
+    } waits[] = {{200, 7, 0, "Executive"}, {300, 8, 0, NULL}, {400, 7, 1, "WrGuardedMutex"}};
+    unsigned seen = 0;
+    for (uint32_t i = 0; i < ROWS(thread_state); i++)
+        for (size_t k = 0; k < sizeof waits / sizeof *waits; k++) {
+            if (GET(thread_state, ts, i) != waits[k].ts || tid_of(GET(thread_state, utid, i)) != waits[k].tid)
+                continue;
+            seen++;
+            ck_assert_int_eq(GET(thread_state, io_wait, i), waits[k].io_wait);
+            if (waits[k].function)
+                ck_assert_str_eq(TEXT(thread_state, blocked_function, i), waits[k].function);
+            else
+                ck_assert_int_eq(GET(thread_state, blocked_function, i), 0);
+        }
+    ck_assert_uint_eq(seen, sizeof waits / sizeof *waits);
+    ck_assert_int_eq(stats_get(&f.st.stats, 0, STAT_task_state_invalid), 1);
+}
+END_TEST
+
 START_TEST(pages_are_counted_by_list)
 {
     PACKET(1000, "95{1:0 2{1:100 6{2:5 13:6 7:1 7:2 8:3}}}");
     trace_fixture_load(&f);
-    ck_assert_uint_eq(ROWS(counter), 5);
+    ck_assert_uint_eq(ROWS(counter), 13); /* lists that are not told are empty */
+    ck_assert_double_eq(last_value(&f, "Free Page Count"), 0);
+    ck_assert_str_eq(fixture_args(&f, ROW_ARGS(&f.st, track, dimension_arg_set_id, 0)), "counter_type=Zero");
     ck_assert_double_eq(last_value(&f, "Zero Page Count"), 5);
     ck_assert_double_eq(last_value(&f, "Commit Page Count"), 6);
     ck_assert_double_eq(last_value(&f, "Standby Pri-1 Page Count"), 2);
@@ -132,6 +160,7 @@ Suite *etw_suite(void)
     TCase *c = tcase_create("events");
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, threads_run_wait_and_are_woken);
+    tcase_add_test(c, waits_whose_reason_is_not_told_or_not_known);
     tcase_add_test(c, pages_are_counted_by_list);
     tcase_add_test(c, operations_on_files_end_with_their_request);
     suite_add_tcase(s, c);

@@ -20,13 +20,13 @@ enum { STATE_WAITING = 5 };
 
 /* Why a thread waits, in the numbers of KWAIT_REASON. */
 static const char *const wait_reasons[] = {
-    "Executive",        "FreePage",          "PageIn",       "PoolAllocation",   "DelayExecution",   "Suspended",
-    "UserRequest",      "WrExecutive",       "WrFreePage",   "WrPageIn",         "WrPoolAllocation", "WrDelayExecution",
-    "WrSuspended",      "WrUserRequest",     "WrEventPair",  "WrQueue",          "WrLpcReceive",     "WrLpcReply",
-    "WrVirtualMemory",  "WrPageOut",         "WrRendezvous", "WrKeyedEvent",     "WrTerminated",     "WrProcessInSwap",
-    "WrCpuRateControl", "WrCalloutStack",    "WrKernel",     "WrResource",       "WrPushLock",       "WrMutex",
-    "WrQuantumEnd",     "WrDispatchInt",     "WrPreempted",  "WrYieldExecution", "WrFastMutex",      "WrGuardMutex",
-    "WrRundown",        "MaximumWaitReason",
+    "Executive",        "FreePage",       "PageIn",       "PoolAllocation",   "DelayExecution",   "Suspended",
+    "UserRequest",      "WrExecutive",    "WrFreePage",   "WrPageIn",         "WrPoolAllocation", "WrDelayExecution",
+    "WrSuspended",      "WrUserRequest",  "WrEventPair",  "WrQueue",          "WrLpcReceive",     "WrLpcReply",
+    "WrVirtualMemory",  "WrPageOut",      "WrRendezvous", "WrKeyedEvent",     "WrTerminated",     "WrProcessInSwap",
+    "WrCpuRateControl", "WrCalloutStack", "WrKernel",     "WrResource",       "WrPushLock",       "WrMutex",
+    "WrQuantumEnd",     "WrDispatchInt",  "WrPreempted",  "WrYieldExecution", "WrFastMutex",      "WrGuardedMutex",
+    "WrRundown",
 };
 enum { REASON_PAGE_IN = 2, REASON_WR_FIRST = 7, REASON_WR_LAST = 36 };
 
@@ -55,8 +55,7 @@ uint32_t etw_thread(struct machine_ctx *m, int64_t tid)
 struct c_switch {
     int64_t prev, next; /* thread ids */
     int32_t next_prio;
-    uint64_t state, reason;
-    bool has_reason;
+    uint64_t state, reason; /* reason: 0, Executive, when it is not told */
 };
 
 static struct c_switch read_switch(struct slice bytes)
@@ -84,7 +83,6 @@ static struct c_switch read_switch(struct slice bytes)
         case C_SWITCH_ETW_EVENT_OLD_THREAD_WAIT_REASON:
         case C_SWITCH_ETW_EVENT_OLD_THREAD_WAIT_REASON_INT:
             x.reason = pb_u64(&f);
-            x.has_reason = true;
             break;
         }
     }
@@ -99,12 +97,15 @@ static void parse_switch(struct etw *e, int64_t ts, uint32_t cpu, struct slice b
         return;
     uint32_t next = etw_thread(m, x.next), prev = etw_thread(m, x.prev);
     bool known = x.state < sizeof thread_states / sizeof *thread_states;
+    if (!known)
+        stats_add(&m->st->stats, m->id, STAT_task_state_invalid, 1);
     sched_tracker_switch_threads(m->sched, cpu, ts, prev, known ? import_str(m->im, thread_states[x.state]) : 0, next,
                                  x.next_prio);
-    if (x.state != STATE_WAITING || !x.has_reason || x.reason >= sizeof wait_reasons / sizeof *wait_reasons)
+    if (x.state != STATE_WAITING)
         return;
-    bool io = x.reason == REASON_PAGE_IN || (x.reason >= REASON_WR_FIRST && x.reason <= REASON_WR_LAST);
-    sched_tracker_blocked_reason(m->sched, prev, io, import_str(m->im, wait_reasons[x.reason]));
+    bool io = x.reason == REASON_PAGE_IN || (x.reason >= REASON_WR_FIRST && x.reason <= REASON_WR_LAST),
+         has_name = x.reason < sizeof wait_reasons / sizeof *wait_reasons;
+    sched_tracker_blocked_reason(m->sched, prev, io, has_name ? import_str(m->im, wait_reasons[x.reason]) : 0);
 }
 
 static void parse_ready(struct etw *e, int64_t ts, int64_t tid, struct slice bytes)
@@ -138,7 +139,7 @@ static void push_pages(struct etw *e, int64_t ts, const char *list, uint64_t pag
 {
     struct machine_ctx *m = e->m;
     strid name = strpool_printf(&m->st->strings, "%s Page Count", list);
-    struct track_dim dim = {"meminfo_key", DIM_STR, name};
+    struct track_dim dim = {"counter_type", DIM_STR, import_str(m->im, list)};
     counter_push(m->im, ts, system_counter_track(m, "etw_meminfo", name, "pages", &dim, 1), (double)pages);
 }
 
@@ -159,8 +160,7 @@ static void parse_memory(struct etw *e, int64_t ts, struct slice bytes)
 {
     struct pb_field f;
     for (size_t i = 0; i < sizeof page_lists / sizeof *page_lists; i++)
-        if (pb_find(bytes, page_lists[i].field, &f))
-            push_pages(e, ts, page_lists[i].name, pb_u64(&f));
+        push_pages(e, ts, page_lists[i].name, pb_find(bytes, page_lists[i].field, &f) ? pb_u64(&f) : 0);
     push_by_priority(e, ts, "Standby", bytes, MEM_INFO_ETW_EVENT_STANDBY_PAGE_COUNTS);
     push_by_priority(e, ts, "Repurposed", bytes, MEM_INFO_ETW_EVENT_REPURPOSED_PAGE_COUNTS);
 }
