@@ -115,7 +115,7 @@ class Formats(Case):
             "?>\n<trace", '?><!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>\n<trace', 1)), sql, text="document type")
 
     BATTERY = ("9,0,i,vers,36,1,a,b\n9,hsp,1,1000,\"a \\\"b\\\", c\"\n9,h,5,+S\n9,h,0:RESET:TIME:1656000000000\n"
-               "9,h,100,Bl=50,+S,Pcn=lte,Bs=c,+w=1,+Etp=1,Xy=3\n9,h,200,-w=1,-S,Bs=q,Etp=9\n9,h,x\n")
+               "9,h,100,Bl=50,+S,Pcn=lte,Bs=c,+w=1,+w,+Etp=1,+Pcn=lte,Xy=3\n9,h,200,-w=1,-S,Bs=q,Etp=9\n9,h,x\n")
 
     def dumpstate(self, log):
         rule = "=" * 56

@@ -374,8 +374,10 @@ static void read_item(struct battery_stats *b, struct slice item)
             read_event(b, events[i].name, sign, value);
             return;
         }
+    if (sign && slice_eq_str(key, "w")) /* who holds locks, and how long, is told with numbers */
+        return;
     for (size_t i = 0; i < sizeof states / sizeof *states; i++)
-        if (slice_eq_str(key, states[i].key) && (sign || has_value)) {
+        if (slice_eq_str(key, states[i].key) && !sign == has_value) {
             read_state(b, i, sign, value);
             return;
         }
