@@ -22,6 +22,14 @@ RETURNS TableOrSubquery AS
   )
 );
 
+-- Samples of where threads stop.
+CREATE PERFETTO TABLE _off_cpu_switches AS
+SELECT * FROM _off_cpu_samples!('sched/sched_switch', 'sched:sched_switch');
+
+-- Samples of where threads wake others.
+CREATE PERFETTO TABLE _off_cpu_wakings AS
+SELECT * FROM _off_cpu_samples!('sched/sched_waking', 'sched:sched_waking');
+
 -- For each event (id, utid, ts) the call stack of the thread's sample that is nearest in time, up to a millisecond away:
 -- a tracepoint is told twice, to ftrace and to perf, one a moment after the other.
 CREATE PERFETTO MACRO _off_cpu_nearest(
@@ -87,7 +95,7 @@ SELECT * FROM kinds;
 CREATE PERFETTO TABLE _off_cpu_waits AS
 WITH RECURSIVE
   leaves AS (
-    SELECT DISTINCT callsite_id AS leaf FROM _off_cpu_samples!('sched/sched_switch', 'sched:sched_switch')
+    SELECT DISTINCT callsite_id AS leaf FROM _off_cpu_switches
   ),
   walk(leaf, at, depth) AS (
     SELECT leaf, leaf, 0 FROM leaves
@@ -139,7 +147,8 @@ FROM channels AS c
 JOIN _off_cpu_kinds AS k ON c.name GLOB k.pattern
 GROUP BY c.name;
 
-CREATE PERFETTO TABLE _off_cpu_stretches AS
+-- Stretches in which a thread was blocked, and what came next.
+CREATE PERFETTO TABLE _off_cpu_blocked AS
 WITH
   states AS (
     SELECT
@@ -150,24 +159,22 @@ WITH
       lead(waker_utid) OVER w AS next_waker
     FROM thread_state
     WINDOW w AS (PARTITION BY utid ORDER BY ts)
-  ),
-  blocked AS (
-    SELECT * FROM states WHERE state NOT IN ('Running', 'R', 'R+', 'Created', 'X', 'Z', 'x')
-  ),
-  stopped AS (
-    SELECT *
-    FROM _off_cpu_nearest!(
-      (SELECT id, utid, ts FROM blocked),
-      _off_cpu_samples!('sched/sched_switch', 'sched:sched_switch')
-    )
-  ),
-  woken AS (
-    SELECT *
-    FROM _off_cpu_nearest!(
-      (SELECT id, next_waker AS utid, next_ts AS ts FROM blocked WHERE next_waker IS NOT NULL),
-      _off_cpu_samples!('sched/sched_waking', 'sched:sched_waking')
-    )
   )
+SELECT * FROM states WHERE state NOT IN ('Running', 'R', 'R+', 'Created', 'X', 'Z', 'x');
+
+-- Where they stopped.
+CREATE PERFETTO TABLE _off_cpu_stopped AS
+SELECT * FROM _off_cpu_nearest!(_off_cpu_blocked, _off_cpu_switches);
+
+-- Where others woke them.
+CREATE PERFETTO TABLE _off_cpu_woken AS
+SELECT *
+FROM _off_cpu_nearest!(
+  (SELECT id, next_waker AS utid, next_ts AS ts FROM _off_cpu_blocked WHERE next_waker IS NOT NULL),
+  _off_cpu_wakings
+);
+
+CREATE PERFETTO TABLE _off_cpu_stretches AS
 SELECT
   b.id,
   b.ts,
@@ -180,11 +187,11 @@ SELECT
   b.next_waker AS waker_utid,
   k.callsite_id AS waker_callsite_id,
   iif(b.next_state IN ('R', 'R+'), b.next_dur, NULL) AS runnable_dur
-FROM blocked AS b
-LEFT JOIN stopped AS s ON s.id = b.id
+FROM _off_cpu_blocked AS b
+LEFT JOIN _off_cpu_stopped AS s ON s.id = b.id
 LEFT JOIN _off_cpu_waits AS w ON w.callsite_id = s.callsite_id
 LEFT JOIN _off_cpu_channels AS c ON c.name = b.blocked_function
-LEFT JOIN woken AS k ON k.id = b.id;
+LEFT JOIN _off_cpu_woken AS k ON k.id = b.id;
 
 -- Where threads begin to wait for locks, in order of time. Calls of futex() are events of their own, or the slices that
 -- raw_syscalls make; for the kernel's locks there is lock/contention_begin (flag 1: it spins, and stays on its CPU).
