@@ -148,7 +148,7 @@ void put_text(struct text *t, int depth)
 void put_real(struct text *t, int depth)
 {
     const char *column = one_of(plan_at->reals, 4);
-    static const char *const of_one[] = {"sqrt", "ln", "log10", "exp", "round"};
+    static const char *const of_one[] = {"sqrt", "ceil", "floor", "ln", "log10", "exp", "round"};
     switch (depth > 0 ? pick(12) : 0) {
     case 1:
         put_int(t, depth - 1);

@@ -2,6 +2,21 @@
 #include "plan_grammar.h"
 
 const struct plan_from plan_froms[] = {
+    {"(SELECT 'one' AS kind, dur AS x, track_id AS k FROM v_slice UNION ALL SELECT 'two', upid, id FROM v_thread UNION "
+     "ALL "
+     "SELECT category, dur, max(depth) FROM v_slice GROUP BY 1, 2) u",
+     {"x", "k", "u.k"},
+     {0},
+     {"kind"}},
+    {"(SELECT track_id AS k, depth AS d, count(*) AS n, sum(max(dur)) OVER (PARTITION BY track_id ORDER BY depth) AS w "
+     "FROM v_slice WHERE dur < 1000 GROUP BY 1, 2) q",
+     {"k", "d", "n", "w"},
+     {0},
+     {0}},
+    {"(SELECT DISTINCT depth AS k FROM v_slice WHERE depth < 9) q JOIN most_of(q.k, 3) x",
+     {"q.k", "x.n", "x.k"},
+     {0},
+     {"x.w"}},
     {"v_slice s",
      {"s.ts", "s.dur", "s.depth", "s.parent_id", "s.thread_ts", "s.id", "s.track_id"},
      {0},

@@ -308,6 +308,80 @@ START_TEST(joins_with_few_keys)
 }
 END_TEST
 
+/* Conditions on the columns of a query are tested on the rows that it is made of: the query gives few rows, and arms
+ * that cannot give any are not read. */
+START_TEST(conditions_on_queries)
+{
+    static const char *const few[] = {
+        "SELECT count(*), sum(b) FROM (SELECT ts AS a, dur AS b FROM v_slice UNION ALL SELECT ts, track_id FROM "
+        "v_slice) "
+        "WHERE b = -77",
+        "SELECT count(*), max(p) FROM (SELECT track_id AS k, ts, lag(dur) OVER (PARTITION BY track_id ORDER BY ts, id) "
+        "AS p FROM v_slice) WHERE k = -77",
+        "SELECT count(*), sum(n) FROM (SELECT depth AS d, track_id + 1 AS k, count(*) AS n FROM v_slice GROUP BY 1, 2) "
+        "WHERE k = -77",
+        "SELECT count(*), max(w) FROM (SELECT track_id AS k, depth, sum(count(*)) OVER (PARTITION BY track_id ORDER BY "
+        "depth) AS w FROM v_slice GROUP BY 1, 2) WHERE k < -77",
+        "SELECT count(*) FROM (SELECT ts AS a, name FROM v_slice UNION SELECT ts, category FROM v_slice) WHERE a = -77",
+        "SELECT kind, count(*), sum(b) FROM (SELECT 'one' AS kind, dur AS b FROM v_slice UNION ALL SELECT 'two', depth "
+        "FROM v_slice UNION ALL SELECT 'three', ts FROM v_slice) WHERE kind = 'four' GROUP BY 1",
+    };
+    /* what cannot be handed down: the column of a window, of an aggregate, of a limited query, of one partition only */
+    static const char *const others[] = {
+        "SELECT k, p FROM (SELECT track_id AS k, lag(dur) OVER (PARTITION BY track_id ORDER BY ts, id) AS p FROM "
+        "v_slice) WHERE p > 50 AND k > 3",
+        "SELECT k, n FROM (SELECT track_id AS k, count(*) AS n FROM v_slice GROUP BY 1) WHERE n > 5 AND k > 2",
+        "SELECT * FROM (SELECT ts, dur FROM v_slice ORDER BY ts, id LIMIT 100) WHERE dur > 50",
+        "SELECT * FROM (SELECT track_id AS k, depth AS d, count(*) OVER (PARTITION BY track_id) AS n, row_number() "
+        "OVER "
+        "(PARTITION BY depth ORDER BY ts, id) AS r FROM v_slice) WHERE k = 3 ORDER BY k, d, n, r",
+        "SELECT * FROM (SELECT track_id AS k, row_number() OVER (ORDER BY ts, id) AS r FROM v_slice) WHERE k = 3",
+        "SELECT * FROM (SELECT count(*) AS n, 7 AS k FROM v_slice) WHERE k = 8",
+        "SELECT t.tid, q.n FROM v_thread t LEFT JOIN (SELECT depth AS k, count(*) AS n FROM v_slice GROUP BY 1) q ON "
+        "q.k = t.id AND q.k > 2",
+        "SELECT t.tid, q.k, q.n FROM v_thread t RIGHT JOIN (SELECT depth AS k, count(*) AS n FROM v_slice GROUP BY 1) "
+        "q "
+        "ON q.k = t.id AND q.k > 2 ORDER BY 2, 1",
+        "SELECT t.tid, q.k, q.n FROM v_thread t FULL JOIN (SELECT depth AS k, ts AS n FROM v_slice UNION ALL SELECT "
+        "track_id, id FROM v_slice) q ON q.k = t.id AND q.k > 2 AND q.n > 9 ORDER BY 2, 1, 3",
+        "SELECT a, count(*) FROM (SELECT ts AS a FROM v_slice EXCEPT SELECT ts FROM v_counter) WHERE a > 50 GROUP BY 1",
+        "SELECT k, b FROM (SELECT 'one' AS k, dur AS b FROM v_slice UNION ALL SELECT 'two', depth FROM v_slice) WHERE "
+        "k "
+        "= 'two' AND b > 3",
+        "SELECT k, b FROM (SELECT NULL AS k, dur AS b FROM v_slice UNION ALL SELECT depth, depth FROM v_slice) WHERE k "
+        "IS NULL AND b > 30 OR k > 4",
+    };
+    struct mirror m;
+    mirror_open(&m, 454, PLAN_ROWS);
+    for (size_t i = 0; i < sizeof few / sizeof *few; i++) {
+        uint64_t arms = i == 0 || i == 4 ? 2 : i == 5 ? 0 : 1;
+        ck_assert_msg(mirror_visited_by(&m, few[i]) <= arms * m.st.t[T_slice].n_rows + 20, "%s", few[i]);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        mirror_compare_planner(&m, others[i]);
+    mirror_close(&m);
+}
+END_TEST
+
+/* A query whose rows are the arguments of a function that returns a table is planned by itself. */
+START_TEST(queries_before_functions)
+{
+    static const char *const statements[] = {
+        "SELECT q.k, q.n, x.n FROM (SELECT track_id AS k, count(*) AS n FROM v_slice GROUP BY 1) q JOIN most_of(q.k, "
+        "3) x "
+        "WHERE x.n > 5 ORDER BY 1, 2, 3",
+        "WITH q AS (SELECT DISTINCT ts / 50 AS k FROM v_slice) SELECT q.k, x.n FROM q, most_of(q.k, 2) x",
+    };
+    struct mirror m;
+    struct error err = {0};
+    mirror_open(&m, 455, PLAN_ROWS);
+    ck_assert_msg(engine_run(m.e, "test", plan_objects, &err) == 0, "%s", err.text);
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
+        ck_assert_msg(mirror_compare_planner(&m, statements[i]), "no plan: %s", statements[i]);
+    mirror_close(&m);
+}
+END_TEST
+
 Suite *sql_plan_joins_suite(void);
 Suite *sql_plan_joins_suite(void)
 {
@@ -323,6 +397,8 @@ Suite *sql_plan_joins_suite(void)
     tcase_add_test(tc, flows_of_slices);
     tcase_add_test(tc, orders_that_are_left_out);
     tcase_add_test(tc, joins_with_few_keys);
+    tcase_add_test(tc, conditions_on_queries);
+    tcase_add_test(tc, queries_before_functions);
     suite_add_tcase(suite, tc);
     return suite;
 }

@@ -336,8 +336,22 @@ static void call_round(struct run *r, const struct plan_expr *x, struct call_mem
     }
 }
 
+/* NaN is NULL. */
+static void call_math(uint8_t math, const int64_t *a, uint32_t n, int64_t *out)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        double v = column_f64(a[i]);
+        v = math == MATH_CEIL ? ceil(v) : math == MATH_FLOOR ? floor(v) : sqrt(v);
+        out[i] = column_f64_word(v);
+    }
+}
+
 void eval_call(struct run *r, const struct plan_expr *x, const struct batch *b, int64_t *out)
 {
+    if (x->math) {
+        call_math(x->math, eval(r, x->args[0], b), b->n, out);
+        return;
+    }
     const int64_t *args[PLAN_MAX_CALL_ARGS] = {NULL}, *varying[PLAN_MAX_CALL_ARGS] = {NULL};
     const struct plan_expr *varies = NULL;
     uint32_t n_varying = 0;

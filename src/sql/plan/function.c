@@ -133,6 +133,15 @@ static void read_format(struct reader *r, const struct sql_expr *x, struct plan_
             format_read_values(r->plan, call, 0, call->n_args, of_values[i].call, slice_of("", 0), false);
 }
 
+static enum math_call math_of(const struct sql_expr *x, const struct plan_expr *call)
+{
+    static const char *const names[] = {[MATH_CEIL] = "ceil", [MATH_FLOOR] = "floor", [MATH_SQRT] = "sqrt"};
+    for (int i = MATH_CEIL; i <= MATH_SQRT; i++)
+        if (sql_name_is(x->name, names[i]) && call->args[0]->type == PLAN_REAL && !call->args[0]->mixed)
+            return (enum math_call)i;
+    return MATH_NONE;
+}
+
 static struct plan_expr *read_call(struct reader *r, const struct sql_expr *x, size_t at)
 {
     struct plan_expr *args[PLAN_MAX_CALL_ARGS] = {NULL};
@@ -157,6 +166,8 @@ static struct plan_expr *read_call(struct reader *r, const struct sql_expr *x, s
         varied_mark(out);
     if (out && sql_name_is(x->name, "round"))
         out->rounds = rounds_reals(out);
+    if (out && !varied)
+        out->math = math_of(x, out);
     return out;
 }
 

@@ -237,6 +237,8 @@ static inline bool plan_has_on(const struct plan_source *s)
 }
 /* Chooses the steps from the sources and conditions. */
 bool plan_steps(struct query_plan *p);
+/* Hands tests of the steps down into the queries that give their rows: push.c. */
+void plan_push_tests(struct query_plan *p);
 /* Does the range compare a column by which the table is sorted? */
 bool steps_is_sorted_range(const struct query_plan *p, const struct plan_range *r);
 /* Rows of tables that the step of a recursion goes through in each round. */

@@ -70,6 +70,9 @@ enum expr_op {
     X_LOOKUP /* in the rows of a query: are the arguments there, or which value stands beside them */
 };
 
+/* Functions of reals whose results are exact, whoever computes them. */
+enum math_call { MATH_NONE, MATH_CEIL, MATH_FLOOR, MATH_SQRT };
+
 enum lookup_kind {
     LOOKUP_IN,     /* the arguments, with what SQL says of NULL */
     LOOKUP_EXISTS, /* 1 or 0 */
@@ -95,10 +98,11 @@ struct plan_expr {
     uint8_t type; /* enum plan_type */
     uint8_t sql;  /* enum sql_op */
     bool negated, list_has_null;
-    bool rounds; /* X_CALL: round() of reals to few digits */
-    bool mixed;  /* an integer in some rows: mixed.h */
-    bool varied; /* numbers in some rows and texts in others; then `mixed`, too: varied.h */
-    char letter; /* the affinity that SQLite would see: 'i', 'd', 't', or 'c' for none */
+    bool rounds;  /* X_CALL: round() of reals to few digits */
+    uint8_t math; /* X_CALL: enum math_call, of a real */
+    bool mixed;   /* an integer in some rows: mixed.h */
+    bool varied;  /* numbers in some rows and texts in others; then `mixed`, too: varied.h */
+    char letter;  /* the affinity that SQLite would see: 'i', 'd', 't', or 'c' for none */
     uint8_t source;
     int16_t column;
     uint16_t n_args;

@@ -311,5 +311,8 @@ bool plan_steps(struct query_plan *p)
             cheapest = costs;
         }
     }
-    return first >= 0 && steps_from(p, (uint8_t)first);
+    if (first < 0 || !steps_from(p, (uint8_t)first))
+        return false;
+    plan_push_tests(p);
+    return true;
 }

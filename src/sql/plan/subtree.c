@@ -2,7 +2,8 @@
  * SQLite runs what stands around it.
  *
  * A query is only taken where its place does not change the order of SQLite's loops: it stands alone behind FROM, or on
- * a side of the only join, which is a left one; or is a list of IN, or gives one row. Where SQLite could pull its
+ * a side of the only join, which is a left one, or before a function of what it has; or is a list of IN, or gives one
+ * row. Where SQLite could pull its
  * tables up into the query around it, that one must not ask for an order of its own. */
 #include "sql/plan/plan_private.h"
 
@@ -141,6 +142,22 @@ static bool is_left_pair(const struct sql_select *s)
     return second && !second->next && second->join == JOIN_LEFT && !s->where;
 }
 
+static bool names_column(const struct sql_expr *x)
+{
+    for (; x; x = x->next)
+        if (x->kind == EXPR_COLUMN || names_column(x->args))
+            return true;
+    return false;
+}
+
+/* Two sources whose loops have one order, since the second is a function of what the first has. */
+static bool is_bound_pair(const struct sql_select *s)
+{
+    const struct sql_from *second = s->from ? s->from->next : NULL;
+    return second && !second->next && second->form == SOURCE_FUNCTION && names_column(second->args) &&
+           !(second->join & (JOIN_LEFT | JOIN_RIGHT | JOIN_NATURAL)) && !second->using_columns;
+}
+
 /* May rows of `q`, a side of such a pair, come from a plan? */
 static bool keeps_order_in_pair(const struct sql_query *q, const struct query_plan *p)
 {
@@ -159,7 +176,8 @@ static bool uses_keep_order(const struct subtrees *t, const struct sql_query *wi
             if (f->form != SOURCE_TABLE || f->schema.len || !sql_name_equal(f->name, cte->name))
                 continue;
             uses++;
-            if (s->query != with || s->from->next || !keeps_order(t, s, cte->query, p))
+            bool alone = !s->from->next || (f == s->from && is_bound_pair(s) && is_apart(cte->query, p));
+            if (s->query != with || !alone || !keeps_order(t, s, cte->query, p))
                 return false;
         }
     return uses > 0;
@@ -189,7 +207,7 @@ static void walk_expr(struct subtrees *t, const struct sql_expr *x, struct place
 
 static void walk_from(struct subtrees *t, const struct sql_select *s, struct place at)
 {
-    bool alone = s->from && !s->from->next, pair = is_left_pair(s);
+    bool alone = s->from && !s->from->next, pair = is_left_pair(s), bound = is_bound_pair(s);
     struct place within = {at.up, at.depth + 1, at.rows && (alone || pair)};
     for (const struct sql_from *f = s->from; f; f = f->next) {
         walk_expr(t, f->args, at);
@@ -197,7 +215,9 @@ static void walk_from(struct subtrees *t, const struct sql_select *s, struct pla
             continue;
         struct query_plan *p = at.rows ? plan_of(t, f->query, at.up) : NULL;
         if (p && !is_one_row(p) &&
-            !(alone ? keeps_order(t, s, f->query, p) : pair && keeps_order_in_pair(f->query, p))) {
+            !(alone   ? keeps_order(t, s, f->query, p)
+              : bound ? f == s->from && is_apart(f->query, p) && keeps_order(t, s, f->query, p)
+                      : pair && keeps_order_in_pair(f->query, p))) {
             plan_free(p);
             p = NULL;
         }
