@@ -147,6 +147,16 @@ SAMPLES = {
 
 
 class Converted(Case):
+    def test_names_that_are_no_utf8(self):
+        """What is JSON can be read by readers of JSON: bytes that are no UTF-8 are replaced."""
+        trace = self.dir / "in"
+        trace.write_bytes(b"[" + EVENT.encode().replace(b"%s", b"1", 1).replace(b"%s", b"a\xff\xc3\xed\xa0\xbdz") + b"]")
+        for form in "json", "firefox", "otlp":
+            text = self.run_shell("convert", form, trace).stdout.decode("utf-8")
+            for line in text.splitlines() if form == "otlp" else [text]:
+                json.loads(line)
+            self.assertIn("a\ufffd", text.replace(r"\ufffd", "\ufffd"), form)
+
     def test_every_format(self):
         """Stacks become profiles and pictures, slices become JSON; the formats answer for what they have."""
         for sample, has in SAMPLES.items():

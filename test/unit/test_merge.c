@@ -510,6 +510,32 @@ START_TEST(an_archive_that_breaks_off_keeps_what_it_has)
 }
 END_TEST
 
+/* Cut where no member is broken: between two, or behind the last one. What was cut off may have been more members. */
+START_TEST(an_archive_without_its_end_is_damaged)
+{
+    bool tar = _i;
+    struct pb_writer a = {0}, b = {0};
+    uint8_t *bytes = malloc(ARCHIVE_BYTES);
+    struct member members[] = {{"a", make_trace(&a, "one", 0, 100, 0, 110)}, {"b", make_trace(&b, "two", 0, 1, 0, 2)}};
+    size_t whole = make_archive(bytes, members, 2, tar), end = tar ? 2048 : whole - 22;
+    size_t cuts[] = {tar ? 1024 : end - 20, end - (tar ? 200 : 1), end, whole};
+    for (int i = 0; i < 4; i++) {
+        struct load l = {0};
+        int64_t machine;
+        storage_init(&l.st);
+        ck_assert_int_eq(importer_open(&l.im, &l.st, NULL, &l.err), 0);
+        ck_assert_int_eq(importer_feed(l.im, bytes, cuts[i], &l.err), 0);
+        ck_assert_int_eq(importer_finish(l.im, &l.err), 0);
+        ck_assert_int_eq(time_of(&l, "one", &machine), 110);
+        ck_assert_msg((damaged_members(&l) > 0) == (cuts[i] < whole), "%zu of %zu bytes", cuts[i], whole);
+        unload(&l);
+    }
+    free(bytes);
+    pb_writer_free(&a);
+    pb_writer_free(&b);
+}
+END_TEST
+
 /* Names are labels: nothing is ever written where they point, and links and directories are no traces. */
 START_TEST(names_of_members_lead_nowhere)
 {
@@ -662,6 +688,7 @@ Suite *merge_suite(void)
     tcase_add_test(t, times_that_nothing_relates_are_told_of_their_file);
     tcase_add_test(t, a_manifest_alone_comes_first);
     tcase_add_test(t, a_damaged_member_costs_itself_only);
+    tcase_add_loop_test(t, an_archive_without_its_end_is_damaged, 0, 2);
     tcase_add_test(t, an_archive_that_breaks_off_keeps_what_it_has);
     tcase_add_test(t, names_of_members_lead_nowhere);
     tcase_add_loop_test(t, bombs_are_refused, 0, 2);

@@ -4,6 +4,7 @@
 #include "base/libarchive.h"
 
 #include <limits.h>
+#include <string.h>
 
 enum { MAX_MEMBERS = 1 << 16 };
 
@@ -78,6 +79,21 @@ static int read_all(const struct libarchive *l, struct archive *a, archive_membe
     }
 }
 
+/* A cut between two members, or behind the last one, leaves nothing broken: only the end of the archive is missing. Of
+ * a zip that is the record behind its directory, with a comment of up to 64 KiB, of a tar a block of zeros. */
+static bool has_end(struct slice file)
+{
+    enum { TAR_BLOCK = 512, ZIP_END = 22, ZIP_COMMENT = 0xffff };
+    static const uint8_t zeros[TAR_BLOCK];
+    bool zip = file.len >= 4 && memcmp(file.p, "PK\3\4", 4) == 0;
+    if (!zip)
+        return file.len >= TAR_BLOCK && memcmp(file.p + file.len - TAR_BLOCK, zeros, TAR_BLOCK) == 0;
+    for (size_t back = ZIP_END; back <= file.len && back <= ZIP_END + ZIP_COMMENT; back++)
+        if (memcmp(file.p + file.len - back, "PK\5\6", 4) == 0)
+            return true;
+    return false;
+}
+
 int archive_read_members(struct slice file, archive_members *out, uint64_t *room, struct error *err)
 {
     struct libarchive l;
@@ -94,6 +110,8 @@ int archive_read_members(struct slice file, archive_members *out, uint64_t *room
         rc = error_set(err, -MRD_EFORMAT, "archive: %s", l.archive_error_string(a));
     else
         rc = read_all(&l, a, out, room, err);
+    if (rc == 0 && !has_end(file))
+        rc = error_set(err, -MRD_EFORMAT, "archive: its end is missing; members may be, too");
     l.archive_read_free(a);
     return rc;
 }

@@ -23,7 +23,7 @@ int unpack_limit_error(struct error *err);
 
 /* Appends the regular files of an archive to *out, in the archive's order; their names are labels, never paths to write
  * to. `room` is how much may still be unpacked, less what this takes. On an error what was read so far is there:
- * -MRD_EFORMAT when the archive breaks off, -MRD_ELIMIT when it holds too much. */
+ * -MRD_EFORMAT when the archive breaks off or its end is missing, -MRD_ELIMIT when it holds too much. */
 int archive_read_members(struct slice file, archive_members *out, uint64_t *room, struct error *err);
 
 void archive_members_free(archive_members *members);

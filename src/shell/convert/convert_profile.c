@@ -1,6 +1,7 @@
 /* Call stacks and heaps as profiles that pprof reads: a file for each process, heap and dump. */
 #include "shell/convert/convert.h"
 
+#include "base/json_writer.h"
 #include "base/vec.h"
 
 #include <errno.h>
@@ -195,7 +196,10 @@ static int put_text(void *ctx, struct tp_result *r)
 {
     size_t len;
     const char *text = tp_text(r, 0, &len);
-    return text ? out_file_write(ctx, text, len) : 0;
+    struct json_writer w = {.put = out_file_sink, .ctx = ctx};
+    if (text)
+        json_put_raw(&w, text, len);
+    return w.rc;
 }
 
 int convert_firefox(struct shell *sh, struct out_file *out, struct error *err)
