@@ -23,6 +23,18 @@ static const char *text_of(const struct json *j)
     return j && j->type == JSON_STRING ? j->text : NULL;
 }
 
+static bool is_type(const struct json *j, enum json_type type)
+{
+    return j && j->type == type;
+}
+
+/* A text that may be missing, but must be one. */
+static int text_at(const struct json *j, const char *name, const char **text, struct error *err)
+{
+    *text = text_of(j);
+    return j && !*text ? wrong(err, "%s must be a string", name) : 0;
+}
+
 static int clock_of(const struct json *j, const char *section, uint32_t *clock, struct error *err)
 {
     const char *name = text_of(j);
@@ -43,15 +55,19 @@ static size_t count(const struct json *list)
 
 static int read_machines(struct manifest *m, struct manifest_file *f, const struct json *list, struct error *err)
 {
+    if (!is_type(list, JSON_ARRAY))
+        return wrong(err, "machines must be an array");
     f->machines = arena_zalloc(&m->arena, (count(list) + 1) * sizeof *f->machines);
     if (!f->machines)
         return -MRD_ENOMEM;
     for (const struct json *c = list->first; c; c = c->next) {
         const struct json *id = json_get(c, "id");
         const char *name = text_of(json_get(c, "name"));
-        if (!id || id->type != JSON_INT || id->too_large || id->number < 0 || id->number > UINT32_MAX)
+        if (!is_type(id, JSON_INT) || !name)
+            return wrong(err, "machines entries need an integer id and a string name");
+        if (id->too_large || id->number < 0 || id->number > UINT32_MAX)
             return wrong(err, "machines: id must be in [0, 4294967295]");
-        if (!name || !*name)
+        if (!*name)
             return wrong(err, "machines: name must be non-empty");
         f->machines[f->n_machines++] = (struct declared_machine){(uint32_t)id->number, name};
     }
@@ -62,17 +78,23 @@ static int read_clocks(struct manifest *m, struct manifest_file *f, const struct
 {
     const struct json *clock = json_get(clocks, "clock"), *sync = json_get(clocks, "sync_to");
     const struct json *sync_clock = json_get(sync, "clock"), *offset = json_get(clocks, "offset_ns");
-    int rc = clock ? clock_of(clock, "clocks", &f->clock, err) : 0;
+    if (!is_type(clocks, JSON_OBJECT))
+        return wrong(err, "clocks must be an object");
+    int rc = text_at(json_get(clocks, "machine"), "clocks: machine", &f->clock_machine, err);
+    if (!rc && clock)
+        rc = clock_of(clock, "clocks", &f->clock, err);
     if (rc)
         return rc;
-    if (!sync || sync->type != JSON_OBJECT)
+    if (!sync)
         return wrong(err, "clocks: a sync_to block is required");
+    if (!is_type(sync, JSON_OBJECT))
+        return wrong(err, "clocks: sync_to must be an object");
     const char *file = text_of(json_get(sync, "file"));
     f->has_clocks = true;
-    f->clock_machine = text_of(json_get(clocks, "machine"));
-    f->sync_machine = text_of(json_get(sync, "machine"));
     if (!file)
-        return wrong(err, "clocks: sync_to.file is required");
+        return wrong(err, "clocks: sync_to.file is required and must be a string");
+    if ((rc = text_at(json_get(sync, "machine"), "clocks: sync_to.machine", &f->sync_machine, err)))
+        return rc;
     f->sync_file = manifest_find(m, file);
     if (!f->sync_file)
         return wrong(err,
@@ -96,7 +118,9 @@ static int read_file(struct manifest *m, struct manifest_file *f, const struct j
         return wrong(err, "machine and machines are mutually exclusive");
     if (machine) {
         f->machine = text_of(json_get(machine, "name"));
-        if (!f->machine || !*f->machine)
+        if (!f->machine)
+            return wrong(err, "machine must be an object with a string name");
+        if (!*f->machine)
             return wrong(err, "machine: name must be non-empty");
     }
     int rc = machines ? read_machines(m, f, machines, err) : 0;
@@ -108,6 +132,8 @@ static int read_file(struct manifest *m, struct manifest_file *f, const struct j
 
 static int read_files(struct manifest *m, const struct json *list, struct error *err)
 {
+    if (list && !is_type(list, JSON_ARRAY))
+        return wrong(err, "files must be an array");
     if (count(list) > MAX_FILES)
         return wrong(err, "more than %d files", MAX_FILES);
     m->files = arena_zalloc(&m->arena, (count(list) + 1) * sizeof *m->files);
@@ -117,7 +143,7 @@ static int read_files(struct manifest *m, const struct json *list, struct error 
          c = c->next) { /* all paths first: files name each other */
         m->files[m->n_files].path = text_of(json_get(c, "path"));
         if (!m->files[m->n_files++].path)
-            return wrong(err, "missing required field: path");
+            return wrong(err, "files entries must be objects with a string path");
     }
     size_t i = 0;
     for (const struct json *c = list ? list->first : NULL; c; c = c->next) {
@@ -130,13 +156,18 @@ static int read_files(struct manifest *m, const struct json *list, struct error 
 
 static int read_trace_time(struct manifest *m, const struct json *j, struct error *err)
 {
+    const char *file;
+    if (!is_type(j, JSON_OBJECT))
+        return wrong(err, "trace_time must be an object");
     if (!json_get(j, "clock"))
-        return wrong(err, "trace_time: missing required field: clock");
+        return wrong(err, "trace_time needs a clock");
     int rc = clock_of(json_get(j, "clock"), "trace_time", &m->trace_clock, err);
+    if (!rc)
+        rc = text_at(json_get(j, "file"), "trace_time: file", &file, err);
+    if (!rc)
+        rc = text_at(json_get(j, "machine"), "trace_time: machine", &m->trace_machine, err);
     if (rc)
         return rc;
-    const char *file = text_of(json_get(j, "file"));
-    m->trace_machine = text_of(json_get(j, "machine"));
     if (m->trace_machine && !file)
         return wrong(err, "trace_time: machine is ambiguous, name the file too");
     m->trace_file = file ? manifest_find(m, file) : NULL;
