@@ -53,7 +53,7 @@ static void add_table(struct bounds *b, const struct table *t, uint32_t ts_col, 
     for (uint32_t first = 0; first < t->n_rows; first += COL_CHUNK_ROWS) {
         uint32_t chunk = first >> COL_CHUNK_SHIFT;
         uint32_t n = t->n_rows - first < COL_CHUNK_ROWS ? t->n_rows - first : COL_CHUNK_ROWS;
-        int64_t min, max, dur_min = INT64_MAX, dur_max = INT64_MIN, latest;
+        int64_t min, max, dur_min = INT64_MAX, dur_max = INT64_MIN, latest = 0;
         range_of(ts, chunk, n, &min, &max);
         if (min > max)
             continue; /* no row has a time */

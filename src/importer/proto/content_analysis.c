@@ -194,7 +194,7 @@ static void walk(struct content_analysis *c, uint32_t node, struct slice bytes, 
             continue;
         }
         const struct node *n = &c->nodes.p[child];
-        if (f.wire == PB_BYTES && (n->known || n->message) && depth < MAX_DEPTH)
+        if (f.wire == PB_BYTES && (n->known || n->message) && depth < (int)MAX_DEPTH)
             walk(c, child, pb_bytes(&f), depth + 1);
         else
             add(c, child, size);

@@ -311,13 +311,11 @@ static void line_of_row(sqlite3_context *ctx, sqlite3_value *arg, bool kernel)
     struct line l = {.st = engine_storage(function_engine(ctx)), .kernel = kernel};
     const struct table *t = &l.st->t[T_ftrace_event];
     const char *function = kernel ? "TO_KERNEL_FTRACE" : "TO_FTRACE";
-    char text[128];
     if (function_is_null(arg))
         return;
     int64_t id = sqlite3_value_int64(arg);
     if (sqlite3_value_type(arg) != SQLITE_INTEGER || id < 0 || id >= t->n_rows) {
-        sqlite3_snprintf(sizeof text, text, "%s: the argument must be the id of a row of ftrace_event", function);
-        function_error(ctx, text);
+        function_error(ctx, "%s: the argument must be the id of a row of ftrace_event", function);
         return;
     }
     uint32_t row = (uint32_t)id;

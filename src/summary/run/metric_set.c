@@ -71,7 +71,7 @@ static int choose_from_metrics(struct metric_set *set, const struct metric_choic
     for (size_t i = 0; i < c->specs[spec]->n_metric_spec; i++) {
         const metric_spec *m = c->specs[spec]->metric_spec[i];
         bool wanted;
-        size_t place;
+        size_t place = 0;
         int rc = check_id(m->id, "metric_spec", i, c->names[spec], err);
         if (rc == 0)
             rc = find_place(set, c, m->id, c->names[spec], &wanted, &place, err);
@@ -143,7 +143,7 @@ static int choose_from_template(struct metric_set *set, const struct metric_choi
     for (size_t i = 0; i < n; i++) {
         struct value_column column = value_column(t, i);
         bool wanted;
-        size_t place;
+        size_t place = 0;
         if (!column.name || !column.name[0])
             return error_set(err, -MRD_EINVALID, "%s: template '%.100s': %s[%zu]: no name", spec, t->id_prefix,
                              t->n_value_columns ? "value_columns" : "value_column_specs", i);
