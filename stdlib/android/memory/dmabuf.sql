@@ -115,8 +115,12 @@ ORDER BY e.ts;
 CREATE PERFETTO TABLE android_memory_cumulative_dmabuf(
   -- Row of process.
   upid JOINID(process.id),
+  -- Name of the process.
+  process_name STRING,
   -- Row of thread.
   utid JOINID(thread.id),
+  -- Name of the thread.
+  thread_name STRING,
   -- Time of the value.
   ts TIMESTAMP,
   -- Bytes held from then on.
@@ -124,7 +128,9 @@ CREATE PERFETTO TABLE android_memory_cumulative_dmabuf(
 ) AS
 SELECT
   upid,
+  process_name,
   utid,
+  thread_name,
   ts,
   sum(buf_size) OVER (PARTITION BY upid IS NULL, coalesce(upid, utid) ORDER BY ts) AS value
 FROM android_dmabuf_allocs;
