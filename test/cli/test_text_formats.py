@@ -210,6 +210,19 @@ class Formats(Case):
             cut = self.file("cut.txt", text[:end])
             self.assertEqual(self.number("select count(*) from sched", cut), text[:end].count("\n") - 1)
 
+    def test_cut_within_a_line(self):
+        """Whatever the format, a last line without its end is told, and check fails."""
+        whole = {"perf.txt": (TEXT / "perf-script.txt").read_bytes()[:2000], "strace.txt": (TEXT / "strace.txt").read_bytes()[:2000],
+                 "ftrace.txt": self.ftrace(3).encode(), "collapsed.txt": b"main;a 10\nmain;b 12\n",
+                 "ninja.txt": b"# ninja log v5\n1\t2\t0\ta.o\tff\n1\t3\t0\tb.o\tfe\n"}
+        sql = "select value from stats where name = 'text_last_line_cut' and value"
+        for name, text in whole.items():
+            text = text[:text.rindex(b"\n") + 1]
+            self.assertEqual(self.rows(sql, self.file(name, text)), [], name)
+            cut = self.file(name, text[:-2])
+            self.assertEqual(self.rows(sql, cut), [["1"]], name)
+            self.assertIn(b"text_last_line_cut", self.run_shell("check", cut, code=1).stdout, name)
+
     def test_what_editors_put_in_front(self):
         """A mark of byte order, lines that are empty: JSON of Chrome and of Firefox is read behind them."""
         gecko = '{"meta": {"categories": []}, "libs": [], "threads": [{"name": "T", "tid": 1, "pid": 2, "stringArray": ["f"], ' \

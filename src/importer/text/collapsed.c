@@ -89,8 +89,10 @@ static int write_file(void *self, struct slice bytes, struct error *err)
 
 static int end_file(void *self, struct error *err)
 {
+    struct collapsed *c = self;
     (void)err;
-    line_reader_end(&((struct collapsed *)self)->lines);
+    text_check_end(c->im, &c->lines);
+    line_reader_end(&c->lines);
     return 0;
 }
 

@@ -264,8 +264,10 @@ static int write_file(void *self, struct slice bytes, struct error *err)
 
 static int end_file(void *self, struct error *err)
 {
+    struct logcat_file *f = self;
     (void)err;
-    line_reader_end(&((struct logcat_file *)self)->lines);
+    text_check_end(f->im, &f->lines);
+    line_reader_end(&f->lines);
     return 0;
 }
 

@@ -199,6 +199,7 @@ static bool give_worker(struct ninja *n, struct job *job)
 static int end_file(void *self, struct error *err)
 {
     struct ninja *n = self;
+    text_check_end(n->im, &n->lines);
     bool ok = sort_jobs(n);
     uint32_t upid = process_tracker_process(n->m->processes, BUILD_PID);
     process_tracker_process_name(n->m->processes, upid, import_str(n->im, "Build"), PROCESS_NAME_OTHER);

@@ -153,8 +153,10 @@ static int write_file(void *self, struct slice bytes, struct error *err)
 /* A sample that no empty line ends may lack frames. */
 static int end_file(void *self, struct error *err)
 {
+    struct perf_text *p = self;
     (void)err;
-    line_reader_end(&((struct perf_text *)self)->lines);
+    text_check_end(p->im, &p->lines);
+    line_reader_end(&p->lines);
     return 0;
 }
 

@@ -135,6 +135,15 @@ static int write_file(void *self, struct slice bytes, struct error *err)
     return 0;
 }
 
+/* A last line without its line feed is not whole: it is not read. */
+static int end_file(void *self, struct error *err)
+{
+    struct strace *s = self;
+    (void)err;
+    text_check_end(s->im, &s->lines);
+    return 0;
+}
+
 static void close_file(void *self)
 {
     struct strace *s = self;
@@ -144,4 +153,4 @@ static void close_file(void *self)
 }
 
 const struct format_reader strace_format_reader = {
-    .format = FORMAT_STRACE, .open = open_file, .write = write_file, .close = close_file};
+    .format = FORMAT_STRACE, .open = open_file, .write = write_file, .end = end_file, .close = close_file};

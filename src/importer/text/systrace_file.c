@@ -150,10 +150,11 @@ static int write_file(void *self, struct slice bytes, struct error *err)
 static int end_file(void *self, struct error *err)
 {
     struct systrace_file *f = self;
-    if (f->begun)
-        return 0;
     struct slice head = slice_of(f->head.p, f->head.n);
-    return feed(f, slice_from(head, look_at_head(f, head)), err);
+    int rc = f->begun ? 0 : feed(f, slice_from(head, look_at_head(f, head)), err);
+    if (f->part != PART_PAGE)
+        text_check_end(f->im, &f->reader);
+    return rc;
 }
 
 static void close_file(void *self)
