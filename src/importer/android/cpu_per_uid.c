@@ -15,22 +15,22 @@ enum {
     MAX_CLUSTERS = 64,
 };
 
+#define ALL_PACKETS UINT64_MAX /* no state has that number */
+
 struct cpu_uid_value { /* of a user id on a cluster, as told */
     uint64_t state;
     uint64_t ms;
 };
 
 struct cpu_uid_times {
-    struct u64map clusters;  /* state -> clusters */
-    struct u64map source_of; /* state -> index of sources */
-    struct u64map values;    /* hash of (uid, cluster) -> index of value */
-    struct u64map counters;  /* hash of (uid or total, cluster) -> index of counter */
+    struct u64map clusters; /* state -> clusters */
+    struct u64map values;   /* hash of (uid, cluster) -> index of value */
+    struct u64map counters; /* hash of (uid or total, cluster) -> index of counter */
     VEC(struct cpu_uid_value)
     value;
     VEC(struct cpu_uid_counter)
     counter;
-    VEC(struct sparse_source)
-    sources; /* the first is all packets, the others are those of a state */
+    struct sparse_sources sources; /* the first is all packets, the others are those of a state */
     VEC(uint32_t)
     told; /* indexes of counters: what the packet has */
 };
@@ -50,12 +50,11 @@ void cpu_per_uid_close(struct cpu_uid_times *t)
     if (!t)
         return;
     u64map_free(&t->clusters);
-    u64map_free(&t->source_of);
     u64map_free(&t->values);
     u64map_free(&t->counters);
     vec_free(&t->value);
     vec_free(&t->counter);
-    vec_free(&t->sources);
+    sparse_sources_free(&t->sources);
     vec_free(&t->told);
     mem_free(t);
 }
@@ -125,7 +124,7 @@ static uint64_t growth(struct machine_ctx *m, struct cpu_uid_times *t, uint64_t 
 /* The packet has a value of the counter. */
 static void tell(struct machine_ctx *m, struct cpu_uid_times *t, struct cpu_uid_counter *k, uint64_t grown)
 {
-    uint64_t packet = t->sources.p[0].packets + 1;
+    uint64_t packet = sparse_packet(&t->sources, 0);
     k->grown += grown;
     if (k->packet != packet && !vec_push(&t->told, (uint32_t)(k - t->counter.p)))
         m->im->failed = true;
@@ -157,26 +156,8 @@ static struct cpu_uid_times *times_of(struct machine_ctx *m)
     struct cpu_uid_times *t = m->android->cpu_times;
     if (!t)
         t = m->android->cpu_times = mem_zalloc(sizeof *t);
-    if (t && !t->sources.n && !vec_push(&t->sources, ((struct sparse_source){0})))
-        t = NULL;
     m->im->failed |= !t;
-    return t;
-}
-
-/* The index of what tells the counters of a state, 0 when out of memory. */
-static uint32_t source_of(struct machine_ctx *m, struct cpu_uid_times *t, uint64_t state)
-{
-    bool added = false;
-    uint64_t *at = u64map_put(&t->source_of, state, &added);
-    if (at && added) {
-        *at = t->sources.n;
-        if (!vec_push(&t->sources, ((struct sparse_source){0})))
-            at = NULL;
-    }
-    if (at && *at < t->sources.n)
-        return (uint32_t)*at;
-    m->im->failed = true;
-    return 0;
+    return t && sparse_source_of(m->im, &t->sources, ALL_PACKETS) == 0 ? t : NULL;
 }
 
 /* Totals, and what several ids have in common, go on from state to state. */
@@ -184,11 +165,10 @@ static void write_told(struct importer *im, struct cpu_uid_times *t, uint32_t so
 {
     for (size_t i = 0; i < t->told.n; i++) {
         struct cpu_uid_counter *k = &t->counter.p[t->told.p[i]];
-        sparse_tell(im, &k->sparse, t->sources.p, k->total || k->pooled ? 0 : source, ts, (double)k->ms);
+        sparse_tell(im, &k->sparse, &t->sources, k->total || k->pooled ? 0 : source, ts, (double)k->ms);
     }
-    sparse_packet_read(&t->sources.p[0], ts);
-    if (source)
-        sparse_packet_read(&t->sources.p[source], ts);
+    sparse_packet_read(&t->sources, 0, ts);
+    sparse_packet_read(&t->sources, source, ts);
 }
 
 void cpu_per_uid_parse(struct packet *p)
@@ -200,7 +180,8 @@ void cpu_per_uid_parse(struct packet *p)
     uint64_t state = p->gen->state, uid, ms;
     struct pb_field f;
     uint64_t *clusters = u64map_put(&t->clusters, state, NULL);
-    if (!clusters) {
+    uint32_t source = sparse_source_of(m->im, &t->sources, state);
+    if (!clusters || source == UINT32_MAX) {
         m->im->failed = true;
         return;
     }
@@ -213,7 +194,7 @@ void cpu_per_uid_parse(struct packet *p)
     for (bool more = n > 0; more && pb_next_number(&uids, &uid);)
         for (uint32_t cluster = 0; cluster < n && (more = pb_next_number(&times, &ms)); cluster++)
             add_time(m, t, state, (uint32_t)uid, cluster, ms);
-    write_told(m->im, t, source_of(m, t, state), p->ts);
+    write_told(m->im, t, source, p->ts);
 }
 
 void cpu_per_uid_finish(struct machine_ctx *m, struct cpu_uid_times *t)

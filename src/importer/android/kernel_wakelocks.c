@@ -15,17 +15,14 @@ struct wakelock { /* what a number means */
 struct wakelock_time {
     uint64_t held_ms;
     struct wakelock lock;
-    uint32_t state;  /* index of states */
-    uint64_t packet; /* of the state that told it last, from 1 */
+    uint64_t packet; /* of its state that told it last, from 1 */
 };
 
 struct wakelocks {
-    struct u64map state_of; /* incremental state -> index of states */
     struct u64map ids;      /* hash of (state, id) -> index of locks */
     struct u64map names;    /* hash of (state, name) -> index of times */
     struct u64map counters; /* hash of (name, type) -> index of counters */
-    VEC(struct sparse_source)
-    states;
+    struct sparse_sources states;
     VEC(struct wakelock)
     locks;
     VEC(struct wakelock_time)
@@ -40,11 +37,10 @@ void wakelocks_close(struct wakelocks *w)
 {
     if (!w)
         return;
-    u64map_free(&w->state_of);
     u64map_free(&w->ids);
     u64map_free(&w->names);
     u64map_free(&w->counters);
-    vec_free(&w->states);
+    sparse_sources_free(&w->states);
     vec_free(&w->locks);
     vec_free(&w->times);
     vec_free(&w->counter);
@@ -101,7 +97,7 @@ static void add_time(struct machine_ctx *m, struct wakelocks *w, uint32_t state,
     uint64_t *at = u64map_put(&w->names, hash_combine(hash_u64(state), lock->name), &added);
     if (at && added) {
         *at = w->times.n;
-        if (!vec_push(&w->times, (struct wakelock_time){.state = state}))
+        if (!vec_push(&w->times, ((struct wakelock_time){0})))
             at = NULL;
     }
     if (!at || *at >= w->times.n) {
@@ -109,7 +105,7 @@ static void add_time(struct machine_ctx *m, struct wakelocks *w, uint32_t state,
         return;
     }
     struct wakelock_time *t = &w->times.p[*at];
-    uint64_t packet = w->states.p[state].packets + 1;
+    uint64_t packet = sparse_packet(&w->states, state);
     t->held_ms += held;
     t->lock = *lock;
     if (t->packet != packet && !vec_push(&w->told, (uint32_t)*at))
@@ -134,27 +130,11 @@ static struct wakelocks *wakelocks_of(struct machine_ctx *m)
     return m->android->wakelocks;
 }
 
-/* The index of the packet's incremental state, UINT32_MAX when out of memory. */
-static uint32_t state_of(struct packet *p, struct wakelocks *w)
-{
-    bool added = false;
-    uint64_t *at = u64map_put(&w->state_of, p->gen->state, &added);
-    if (at && added) {
-        *at = w->states.n;
-        if (!vec_push(&w->states, ((struct sparse_source){0})))
-            at = NULL;
-    }
-    if (at && *at < w->states.n)
-        return (uint32_t)*at;
-    p->m->im->failed = true;
-    return UINT32_MAX;
-}
-
 void kernel_wakelocks_parse(struct packet *p)
 {
     struct machine_ctx *m = p->m;
     struct wakelocks *w = wakelocks_of(m);
-    uint32_t state = w ? state_of(p, w) : UINT32_MAX;
+    uint32_t state = w ? sparse_source_of(m->im, &w->states, p->gen->state) : UINT32_MAX;
     if (state == UINT32_MAX)
         return;
     struct pb_cursor c = pb_cursor(p->field);
@@ -177,8 +157,8 @@ void kernel_wakelocks_parse(struct packet *p)
         const struct wakelock_time *t = &w->times.p[w->told.p[i]];
         struct sparse_counter *counter = counter_of(m, w, &t->lock);
         if (counter)
-            sparse_tell(m->im, counter, w->states.p, state, p->ts, (double)t->held_ms * (double)NS_IN_MS);
+            sparse_tell(m->im, counter, &w->states, state, p->ts, (double)t->held_ms * (double)NS_IN_MS);
     }
-    sparse_packet_read(&w->states.p[state], p->ts);
+    sparse_packet_read(&w->states, state, p->ts);
     count_errors(m, android_number(p->field, KERNEL_WAKELOCK_DATA_ERROR_FLAGS));
 }
