@@ -37,6 +37,20 @@ struct plan_expr *plan_expr_new(struct query_plan *p, enum expr_op op, enum plan
     return x;
 }
 
+struct plan_expr *plan_expr_like(struct query_plan *p, const struct plan_expr *x)
+{
+    struct plan_expr *out = plan_expr_new(p, (enum expr_op)x->op, (enum plan_type)x->type, x->n_args);
+    if (!out)
+        return NULL;
+    uint32_t slot = out->slot;
+    struct plan_expr **args = out->args;
+    *out = *x;
+    out->slot = slot;
+    out->args = args;
+    out->sources = 0;
+    return out;
+}
+
 struct plan_expr *plan_const(struct query_plan *p, enum plan_type type, int64_t word)
 {
     struct plan_expr *x = plan_expr_new(p, X_CONST, type, 0);

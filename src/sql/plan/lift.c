@@ -32,19 +32,11 @@ static struct plan_expr *lift(struct query_plan *p, struct plan_stage *s, uint8_
     }
     if (x->n_args == 0)
         return (struct plan_expr *)(uintptr_t)x;
-    struct plan_expr *copy = plan_expr_new(p, (enum expr_op)x->op, (enum plan_type)x->type, x->n_args);
-    if (!copy)
-        return NULL;
-    uint32_t slot = copy->slot;
-    struct plan_expr **args = copy->args;
-    *copy = *x;
-    copy->slot = slot;
-    copy->args = args;
-    copy->sources = 0;
-    for (uint32_t i = 0; i < x->n_args; i++) {
-        if (!(args[i] = lift(p, s, source, x->args[i])))
+    struct plan_expr *copy = plan_expr_like(p, x);
+    for (uint32_t i = 0; copy && i < x->n_args; i++) {
+        if (!(copy->args[i] = lift(p, s, source, x->args[i])))
             return NULL;
-        copy->sources |= args[i]->sources;
+        copy->sources |= copy->args[i]->sources;
     }
     return copy;
 }

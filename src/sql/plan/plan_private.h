@@ -97,6 +97,8 @@ struct reader {
 
 struct run;
 struct plan_expr *plan_expr_new(struct query_plan *p, enum expr_op op, enum plan_type type, uint32_t n_args);
+/* What x is, with room for arguments of its own, and no sources yet. */
+struct plan_expr *plan_expr_like(struct query_plan *p, const struct plan_expr *x);
 /* Of one argument; NULL where that is. */
 struct plan_expr *plan_unary(struct query_plan *p, enum expr_op op, enum plan_type type, struct plan_expr *a);
 struct plan_expr *plan_const(struct query_plan *p, enum plan_type type, int64_t word);

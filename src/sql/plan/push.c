@@ -49,19 +49,11 @@ static struct plan_expr *copy(struct pushed *c, const struct plan_expr *x, bool 
         return NULL;
     if (x->op == X_COLUMN)
         return copy_column(c, x, within);
-    struct plan_expr *out = plan_expr_new(c->to, (enum expr_op)x->op, (enum plan_type)x->type, x->n_args);
-    if (!out)
-        return NULL;
-    uint32_t slot = out->slot;
-    struct plan_expr **args = out->args;
-    *out = *x;
-    out->slot = slot;
-    out->args = args;
-    out->sources = 0;
-    for (uint32_t i = 0; i < x->n_args; i++) {
-        if (!(args[i] = copy(c, x->args[i], within)))
+    struct plan_expr *out = plan_expr_like(c->to, x);
+    for (uint32_t i = 0; out && i < x->n_args; i++) {
+        if (!(out->args[i] = copy(c, x->args[i], within)))
             return NULL;
-        out->sources |= args[i]->sources;
+        out->sources |= out->args[i]->sources;
     }
     return out;
 }

@@ -177,11 +177,10 @@ void scan_open(struct run *r, const struct plan_step *step, struct scan *s)
     *s = (struct scan){.hi = t->n_rows};
     for (uint32_t i = 0; i < step->n_tests && !r->rc; i++) {
         bool listed = s->listed != NULL;
-        if (!step->tests[i]->sources && !passes_all(r, step->tests[i]))
-            s->lo = s->hi = 0;
-        else if (!step->tests[i]->sources)
-            continue;
-        else if (!push_down(r, s, t, step->tests[i]))
+        if (!step->tests[i]->sources) {
+            if (!passes_all(r, step->tests[i]))
+                s->lo = s->hi = 0;
+        } else if (!push_down(r, s, t, step->tests[i]))
             s->others[s->n_others++] = step->tests[i];
         else if (listed == (s->listed != NULL) && !narrow(s, t, &s->tests[s->n_tests]))
             s->n_tests++;

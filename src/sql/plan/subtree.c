@@ -3,8 +3,8 @@
  *
  * A query is only taken where its place does not change the order of SQLite's loops: it stands alone behind FROM, or on
  * a side of the only join, which is a left one, or before a function of what it has; or is a list of IN, or gives one
- * row. Where SQLite could pull its
- * tables up into the query around it, that one must not ask for an order of its own. */
+ * row. Where SQLite could pull its tables up into the query around it, that one must not ask for an order of its own.
+ */
 #include "sql/plan/plan_private.h"
 
 #include <string.h>
