@@ -1,124 +1,12 @@
 /* Tests archives of several traces, and the manifest that places them: where events land, and every error. */
-#include "importer/clock/clock_graph.h"
-#include "importer/importer.h"
+#include "archive_fixture.h"
+
 #include "importer/merge/manifest.h"
 #include "wire/pb_cursor.h"
-#include "wire/pb_writer.h"
 
-#include <archive.h>
-#include <archive_entry.h>
-#include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 #include <zlib.h>
-
-enum { ARCHIVE_BYTES = 2 << 20 };
-
-/* A trace with one trigger a time; `boot` and `real` are a snapshot (0: the trace has no clocks). */
-static struct slice make_trace(struct pb_writer *w, const char *name, uint32_t machine_id, int64_t boot, int64_t real,
-                               int64_t ts)
-{
-    if (boot) {
-        size_t packet = pb_begin(w, 1), snapshot = pb_begin(w, 6);
-        const int64_t values[][2] = {{CLOCK_ID_BOOTTIME, boot}, {CLOCK_ID_REALTIME, real}};
-        for (int i = 0; i < (real ? 2 : 1); i++) {
-            size_t clock = pb_begin(w, 1);
-            pb_put_i64(w, 1, values[i][0]);
-            pb_put_i64(w, 2, values[i][1]);
-            pb_end(w, clock);
-        }
-        pb_put_varint(w, 2, CLOCK_ID_BOOTTIME);
-        pb_end(w, snapshot);
-        pb_end(w, packet);
-    }
-    size_t said = pb_begin(w, 1), info = pb_begin(w, 45);
-    pb_put_str(w, 17, "Linux"); /* what every recorder of ours says of its machine, unless told otherwise */
-    pb_end(w, info);
-    if (machine_id)
-        pb_put_varint(w, 98, machine_id);
-    pb_end(w, said);
-    size_t packet = pb_begin(w, 1);
-    pb_put_i64(w, 8, ts);
-    if (machine_id)
-        pb_put_varint(w, 98, machine_id);
-    size_t trigger = pb_begin(w, 46);
-    pb_put_str(w, 1, name);
-    pb_end(w, trigger);
-    pb_end(w, packet);
-    return pb_written(w);
-}
-
-struct member {
-    const char *name;
-    struct slice bytes;
-};
-
-static size_t make_archive(uint8_t *out, const struct member *members, size_t n, bool tar)
-{
-    size_t used = 0;
-    struct archive *a = archive_write_new();
-    if (tar)
-        archive_write_set_format_ustar(a);
-    else
-        archive_write_set_format_zip(a);
-    ck_assert_int_eq(archive_write_open_memory(a, out, ARCHIVE_BYTES, &used), ARCHIVE_OK);
-    for (size_t i = 0; i < n; i++) {
-        struct archive_entry *e = archive_entry_new();
-        archive_entry_set_pathname(e, members[i].name);
-        archive_entry_set_size(e, (la_int64_t)members[i].bytes.len);
-        archive_entry_set_filetype(e, AE_IFREG);
-        archive_entry_set_perm(e, 0644);
-        archive_write_header(a, e);
-        archive_write_data(a, members[i].bytes.p, members[i].bytes.len);
-        archive_entry_free(e);
-    }
-    archive_write_close(a);
-    archive_write_free(a);
-    return used;
-}
-
-struct load {
-    struct storage st;
-    struct importer *im;
-    struct error err;
-    int rc;
-};
-
-static void load_members(struct load *l, const struct member *members, size_t n, bool tar)
-{
-    uint8_t *bytes = malloc(ARCHIVE_BYTES);
-    size_t len = make_archive(bytes, members, n, tar);
-    l->err = (struct error){0};
-    storage_init(&l->st);
-    ck_assert_int_eq(importer_open(&l->im, &l->st, NULL, &l->err), 0);
-    struct error finish = {0};
-    l->rc = importer_feed(l->im, bytes, len, &l->err);
-    int rc = importer_finish(l->im, &finish);
-    if (!l->rc && rc) {
-        l->rc = rc;
-        l->err = finish;
-    }
-    free(bytes);
-}
-
-static void unload(struct load *l)
-{
-    importer_close(l->im);
-    storage_free(&l->st);
-}
-
-/* The time of the trigger of a name, INT64_MIN when it is not there; *machine: the row it belongs to. */
-static int64_t time_of(const struct load *l, const char *name, int64_t *machine)
-{
-    for (uint32_t row = 0; row < l->st.t[T_slice].n_rows; row++) {
-        if (strcmp(strpool_cstr(&l->st.strings, (strid)ROW_GET(&l->st, slice, name, row)), name) != 0)
-            continue;
-        *machine = ROW_GET(&l->st, track, machine_id, (uint32_t)ROW_GET(&l->st, slice, track_id, row));
-        return ROW_GET(&l->st, slice, ts, row);
-    }
-    return INT64_MIN;
-}
 
 START_TEST(traces_meet_at_realtime)
 {
@@ -434,188 +322,6 @@ START_TEST(a_manifest_alone_comes_first)
 }
 END_TEST
 
-/* --- archives that are damaged, or meant to do harm --------------------------------------------------------------- */
-
-static int64_t damaged_members(const struct load *l)
-{
-    int64_t n = 0;
-    for (int row = 0; row < 8; row++) {
-        const int64_t *v = stats_get_idx(&l->st.stats, 0, STAT_archive_member_damaged, row);
-        n += v ? *v : 0;
-    }
-    return n;
-}
-
-/* Each of three traces in turn is damaged in every way that leaves something to find. */
-START_TEST(a_damaged_member_costs_itself_only)
-{
-    static const char *const names[] = {"one", "two", "three"};
-    for (int victim = 0; victim < 3; victim++) {
-        for (int way = 0; way < 4; way++) {
-            struct pb_writer w[3] = {{0}};
-            struct member members[3];
-            uint8_t packed[512];
-            for (int i = 0; i < 3; i++)
-                members[i] = (struct member){names[i], make_trace(&w[i], names[i], 0, 100, 0, 110 + i)};
-            struct slice *bytes = &members[victim].bytes;
-            uint8_t *p = (uint8_t *)(uintptr_t)bytes->p;
-            if (way == 0) { /* no trace at all */
-                memset(p, 0x5a, bytes->len);
-            } else if (way == 1) { /* the packet begins with a field that no message has */
-                struct pb_cursor c = pb_cursor(*bytes);
-                struct pb_field packet;
-                ck_assert(pb_next(&c, &packet));
-                p[packet.p - p] = 0x0f;
-            } else if (way == 2) { /* a tag that is none between two packets */
-                pb_put_raw(&w[victim], "\x0b", 1);
-                *bytes = pb_written(&w[victim]);
-            } else { /* compressed, and broken off */
-                uLongf n = sizeof packed - 10;
-                memcpy(packed, "\x1f\x8b\x08\0\0\0\0\0\0\x03", 10);
-                z_stream z = {0};
-                deflateInit2(&z, 9, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY);
-                z.next_in = p;
-                z.avail_in = (uInt)bytes->len;
-                z.next_out = packed + 10;
-                z.avail_out = (uInt)n;
-                deflate(&z, Z_FINISH);
-                *bytes = slice_of(packed, 10 + z.total_out / 2);
-                deflateEnd(&z);
-            }
-            struct load l;
-            int64_t machine;
-            load_members(&l, members, 3, victim % 2);
-            ck_assert_msg(l.rc == 0, "way %d: %s", way, l.err.text);
-            for (int i = 0; i < 3; i++)
-                if (i != victim)
-                    ck_assert_msg(time_of(&l, names[i], &machine) == 110 + i, "way %d: %s is missing", way, names[i]);
-            ck_assert_msg(damaged_members(&l) == 1, "way %d: %d damaged", way, (int)damaged_members(&l));
-            ck_assert_uint_eq(l.st.t[T_trace_import_logs].n_rows, 1);
-            unload(&l);
-            for (int i = 0; i < 3; i++)
-                pb_writer_free(&w[i]);
-        }
-    }
-}
-END_TEST
-
-START_TEST(an_archive_that_breaks_off_keeps_what_it_has)
-{
-    struct pb_writer a = {0}, b = {0};
-    uint8_t *bytes = malloc(ARCHIVE_BYTES);
-    struct member members[] = {{"a", make_trace(&a, "one", 0, 100, 0, 110)}, {"b", make_trace(&b, "two", 0, 1, 0, 2)}};
-    make_archive(bytes, members, 2, true);
-    struct load l = {0};
-    int64_t machine;
-    storage_init(&l.st);
-    ck_assert_int_eq(importer_open(&l.im, &l.st, NULL, &l.err), 0);
-    /* The second member's header is there, its data is not. */
-    l.rc = importer_feed(l.im, bytes, 512 * 3 + 4, &l.err);
-    ck_assert_int_eq(importer_finish(l.im, &l.err), 0);
-    ck_assert_int_eq(time_of(&l, "one", &machine), 110);
-    ck_assert_int_ge(damaged_members(&l), 1);
-    unload(&l);
-    free(bytes);
-    pb_writer_free(&a);
-    pb_writer_free(&b);
-}
-END_TEST
-
-/* Cut where no member is broken: between two, or behind the last one. What was cut off may have been more members. */
-START_TEST(an_archive_without_its_end_is_damaged)
-{
-    bool tar = _i;
-    struct pb_writer a = {0}, b = {0};
-    uint8_t *bytes = malloc(ARCHIVE_BYTES);
-    struct member members[] = {{"a", make_trace(&a, "one", 0, 100, 0, 110)}, {"b", make_trace(&b, "two", 0, 1, 0, 2)}};
-    size_t whole = make_archive(bytes, members, 2, tar), end = tar ? 2048 : whole - 22;
-    size_t cuts[] = {tar ? 1024 : end - 20, end - (tar ? 200 : 1), end, whole};
-    for (int i = 0; i < 4; i++) {
-        struct load l = {0};
-        int64_t machine;
-        storage_init(&l.st);
-        ck_assert_int_eq(importer_open(&l.im, &l.st, NULL, &l.err), 0);
-        ck_assert_int_eq(importer_feed(l.im, bytes, cuts[i], &l.err), 0);
-        ck_assert_int_eq(importer_finish(l.im, &l.err), 0);
-        ck_assert_int_eq(time_of(&l, "one", &machine), 110);
-        ck_assert_msg((damaged_members(&l) > 0) == (cuts[i] < whole), "%zu of %zu bytes", cuts[i], whole);
-        unload(&l);
-    }
-    free(bytes);
-    pb_writer_free(&a);
-    pb_writer_free(&b);
-}
-END_TEST
-
-/* Names are labels: nothing is ever written where they point, and links and directories are no traces. */
-START_TEST(names_of_members_lead_nowhere)
-{
-    struct pb_writer a = {0};
-    struct slice trace = make_trace(&a, "one", 0, 100, 0, 110);
-    char long_name[1200];
-    memset(long_name, 'x', sizeof long_name - 1);
-    long_name[sizeof long_name - 1] = 0;
-    const char *names[] = {"../../../tmp/meridian-escape", "/tmp/meridian-escape", "", ".", "a/../../b", long_name};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        struct member members[] = {{names[i], trace}};
-        struct load l;
-        load_members(&l, members, 1, false);
-        ck_assert_int_ne(access("/tmp/meridian-escape", F_OK), 0);
-        unload(&l);
-    }
-    pb_writer_free(&a);
-}
-END_TEST
-
-/* 160 MB of zeros in 160 KB, as a member and as a compressed file. */
-START_TEST(bombs_are_refused)
-{
-    enum { ZEROS = 160 << 20, PIECE = 1 << 20, CAP = 2 << 20 };
-    uint8_t *out = malloc(CAP), *zeros = calloc(1, PIECE);
-    z_stream z = {0};
-    ck_assert_int_eq(deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY), Z_OK);
-    z.next_out = out;
-    z.avail_out = CAP;
-    for (int i = 0; i < ZEROS / PIECE; i++) {
-        zeros[0] = i ? 0 : 0x0a; /* it begins like a packet of any length */
-        zeros[1] = zeros[2] = zeros[3] = zeros[4] = i ? 0 : 0xff;
-        zeros[5] = i ? 0 : 0x01;
-        z.next_in = zeros;
-        z.avail_in = PIECE;
-        ck_assert_int_eq(deflate(&z, i + 1 < ZEROS / PIECE ? Z_NO_FLUSH : Z_FINISH),
-                         i + 1 < ZEROS / PIECE ? Z_OK : Z_STREAM_END);
-    }
-    struct member members[] = {{"bomb.gz", slice_of(out, z.total_out)}};
-    struct load l;
-    load_members(&l, members, 1, _i);
-    ck_assert_int_eq(l.rc, -MRD_ELIMIT);
-    ck_assert_ptr_nonnull(strstr(l.err.text, "bomb.gz: unpacks to more than 200 times its size"));
-    unload(&l);
-    l = (struct load){0};
-    storage_init(&l.st);
-    ck_assert_int_eq(importer_open(&l.im, &l.st, NULL, &l.err), 0);
-    ck_assert_int_eq(importer_feed(l.im, out, z.total_out, &l.err), -MRD_ELIMIT);
-    ck_assert_ptr_nonnull(strstr(l.err.text, "decompression bomb"));
-    importer_finish(l.im, &l.err);
-    unload(&l);
-    struct pb_writer packed = {0}; /* the same as a compressed packet */
-    size_t packet = pb_begin(&packed, 1);
-    pb_put_bytes(&packed, 50, out, z.total_out);
-    pb_end(&packed, packet);
-    l = (struct load){0};
-    storage_init(&l.st);
-    ck_assert_int_eq(importer_open(&l.im, &l.st, NULL, &l.err), 0);
-    ck_assert_int_eq(importer_feed(l.im, packed.p, packed.n, &l.err), 0);
-    ck_assert_int_eq(importer_finish(l.im, &l.err), -MRD_ELIMIT);
-    ck_assert_ptr_nonnull(strstr(l.err.text, "decompression bomb"));
-    unload(&l);
-    pb_writer_free(&packed);
-    deflateEnd(&z);
-    free(out);
-    free(zeros);
-}
-END_TEST
-
 START_TEST(one_manifest_an_archive)
 {
     const char *m = M("\"version\": 1");
@@ -630,7 +336,6 @@ START_TEST(one_manifest_an_archive)
 }
 END_TEST
 
-/* JSON that is cut or random is an error, never a crash. */
 /* Compressed members are opened in their turn: behind traces of packets, and by their names. */
 START_TEST(a_compressed_manifest_comes_before_traces)
 {
@@ -655,6 +360,7 @@ START_TEST(a_compressed_manifest_comes_before_traces)
 }
 END_TEST
 
+/* JSON that is cut or random is an error, never a crash. */
 START_TEST(damaged_manifests_are_survived)
 {
     size_t n = strlen(placed);
@@ -698,11 +404,6 @@ Suite *merge_suite(void)
     tcase_add_test(t, logs_without_a_year_are_of_the_year_of_others);
     tcase_add_test(t, times_that_nothing_relates_are_told_of_their_file);
     tcase_add_test(t, a_manifest_alone_comes_first);
-    tcase_add_test(t, a_damaged_member_costs_itself_only);
-    tcase_add_loop_test(t, an_archive_without_its_end_is_damaged, 0, 2);
-    tcase_add_test(t, an_archive_that_breaks_off_keeps_what_it_has);
-    tcase_add_test(t, names_of_members_lead_nowhere);
-    tcase_add_loop_test(t, bombs_are_refused, 0, 2);
     tcase_add_test(t, one_manifest_an_archive);
     tcase_add_test(t, a_compressed_manifest_comes_before_traces);
     tcase_add_test(t, damaged_manifests_are_survived);
