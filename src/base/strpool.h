@@ -63,9 +63,7 @@ static inline struct slice strpool_view(const struct strpool *s, strid id)
 /* NUL-terminated; "" for id 0 as for the empty string. Strings with NUL bytes inside look shorter this way. */
 static inline const char *strpool_cstr(const struct strpool *s, strid id)
 {
-    if (__builtin_expect(id <= s->n_base || id > s->n, 0))
-        return (const char *)strpool_base_view(s, id).p;
-    return s->entries[id - s->n_base].text;
+    return (const char *)strpool_view(s, id).p;
 }
 
 /* The hash by which a string is found, as a base is to compute it. */

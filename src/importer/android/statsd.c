@@ -93,7 +93,7 @@ static void add_atom(struct packet *p, struct statsd_atoms *s, int64_t ts, struc
     struct machine_ctx *m = p->m;
     struct schema *schema = track_event_schema(m->im);
     struct pb_cursor c = pb_cursor(bytes);
-    struct pb_field f = {.id = 0, .wire = PB_BYTES};
+    struct pb_field f;
     if (!schema_load(schema, SCHEMA_STATSD))
         return;
     if (!pb_next(&c, &f)) /* the one field of an atom says which it is; an empty one is number 0 */

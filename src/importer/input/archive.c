@@ -85,8 +85,7 @@ static bool has_end(struct slice file)
 {
     enum { TAR_BLOCK = 512, ZIP_END = 22, ZIP_COMMENT = 0xffff };
     static const uint8_t zeros[TAR_BLOCK];
-    bool zip = file.len >= 4 && memcmp(file.p, "PK\3\4", 4) == 0;
-    if (!zip)
+    if (!slice_starts(file, "PK\3\4"))
         return file.len >= TAR_BLOCK && memcmp(file.p + file.len - TAR_BLOCK, zeros, TAR_BLOCK) == 0;
     for (size_t back = ZIP_END; back <= file.len && back <= ZIP_END + ZIP_COMMENT; back++)
         if (memcmp(file.p + file.len - back, "PK\5\6", 4) == 0)

@@ -91,8 +91,7 @@ static int end_file(void *self, struct error *err)
 {
     struct collapsed *c = self;
     (void)err;
-    text_check_end(c->im, &c->lines);
-    line_reader_end(&c->lines);
+    text_read_end(c->im, &c->lines);
     return 0;
 }
 

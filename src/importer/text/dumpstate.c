@@ -183,8 +183,7 @@ static int write_file(void *self, struct slice bytes, struct error *err)
 static int end_file(void *self, struct error *err)
 {
     struct dumpstate *d = self;
-    text_check_end(d->im, &d->lines);
-    line_reader_end(&d->lines);
+    text_read_end(d->im, &d->lines);
     if (d->im->bugreport_year)
         d->im->log_zone_ns = d->zone_ns;
     logcat_zone(d->log, d->zone_ns);

@@ -266,8 +266,7 @@ static int end_file(void *self, struct error *err)
 {
     struct logcat_file *f = self;
     (void)err;
-    text_check_end(f->im, &f->lines);
-    line_reader_end(&f->lines);
+    text_read_end(f->im, &f->lines);
     return 0;
 }
 

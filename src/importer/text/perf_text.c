@@ -155,8 +155,7 @@ static int end_file(void *self, struct error *err)
 {
     struct perf_text *p = self;
     (void)err;
-    text_check_end(p->im, &p->lines);
-    line_reader_end(&p->lines);
+    text_read_end(p->im, &p->lines);
     return 0;
 }
 

@@ -20,4 +20,11 @@ static inline void text_check_end(struct importer *im, const struct line_reader 
         stats_set_idx(&im->st->stats, 0, STAT_text_last_line_cut, (int32_t)im->trace_file, 1);
 }
 
+/* … of a format that reads it. */
+static inline void text_read_end(struct importer *im, struct line_reader *lines)
+{
+    text_check_end(im, lines);
+    line_reader_end(lines);
+}
+
 #endif

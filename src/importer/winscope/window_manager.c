@@ -158,7 +158,7 @@ static strid override_of(struct tree *t, const struct container *k)
         return task_name(m, k->bytes);
     for (size_t i = 0; k->kind == WINDOW && i < sizeof prefixes / sizeof *prefixes; i++) {
         size_t n = strlen(prefixes[i]);
-        if (k->title.len >= n && memcmp(k->title.p, prefixes[i], n) == 0)
+        if (slice_starts(k->title, prefixes[i]))
             return import_slice(m->im, slice_of(k->title.p + n, k->title.len - n));
     }
     return 0;
