@@ -8,7 +8,7 @@
 #define LOST                                                                                                           \
     "(severity = 'data_loss' or name in ('ftrace_cpu_overrun_delta', 'traced_buf_chunks_overwritten', "                \
     "'traced_buf_chunks_discarded', 'traced_chunks_discarded', 'traced_patches_discarded', "                           \
-    "'tokenizer_skipped_packets'))"
+    "'tokenizer_skipped_packets', 'text_last_line_cut'))"
 /* What the durations of a group of rows are like, in microseconds and milliseconds. */
 #define DURATIONS                                                                                                      \
     "count(*) as count, sum(s.dur) / 1e6 as \"total ms\", percentile(s.dur, 50) / 1e3 as \"median us\", "              \
