@@ -219,6 +219,7 @@ START_TEST(sessions_of_others_have_states)
     ck_assert_str_eq(TEXT(state, value, 0), "CONFIGURED");
     ck_assert_int_eq(GET(state, dur, 0), 10);
     ck_assert_str_eq(ARGS(state, arg_set_id, 0), "consumer_uid=1000 num_data_sources=3");
+    ck_assert_str_eq(ARGS(state, arg_set_id, 1), "consumer_uid=0 num_data_sources=0");
     ck_assert_str_eq(TEXT(track, name, (uint32_t)GET(state, track_id, 0)), "mine");
     ck_assert_int_eq(GET(state, dur, 1), 10);
     ck_assert_str_eq(TEXT(track, name, (uint32_t)GET(state, track_id, 2)), "Session 6 (clone)");

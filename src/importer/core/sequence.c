@@ -88,9 +88,18 @@ static struct interned_entry *lookup(const struct seq_generation *g, uint32_t fi
     return e->bytes.p ? e : NULL;
 }
 
+/* Counts that something names what nothing has explained (spec: perf_sampling.md §9). */
+static void count_missing(const struct seq_generation *g)
+{
+    struct machine_ctx *m = g->machine;
+    stats_add(&m->im->st->stats, m->id, STAT_interned_data_tokenizer_errors, 1);
+}
+
 struct slice interned_find(const struct seq_generation *g, uint32_t field, uint64_t iid)
 {
     const struct interned_entry *e = lookup(g, field, iid);
+    if (!e)
+        count_missing(g);
     return e ? e->bytes : slice_of(NULL, 0);
 }
 
@@ -100,8 +109,10 @@ strid interned_string(struct seq_generation *g, uint32_t field, uint64_t iid, ui
     if (d && iid < d->n && d->text[iid])
         return d->text[iid];
     struct interned_entry *e = lookup(g, field, iid);
-    if (!e)
+    if (!e) {
+        count_missing(g);
         return 0;
+    }
     if (!e->text) {
         struct pb_field f;
         if (pb_find(e->bytes, payload_field, &f))

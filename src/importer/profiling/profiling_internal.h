@@ -74,6 +74,7 @@ struct profiling_machine {
     VEC(uint32_t)
     frame_rows;             /* those that came since somebody asked */
     struct u64map interned; /* hash of interned table, kind, iid -> row */
+    uint64_t read_again;    /* bytes of stacks that were read for further processes */
 
     /* samples.c */
     struct u64map sessions;   /* sequence -> row of profiler_session */

@@ -32,6 +32,7 @@ struct lookup {
     uint32_t upid;
     uint32_t areas;      /* where it makes code: rows that were read before it did are read anew */
     bool moving;         /* a frame lies in code that may be other code at another time */
+    bool owned;          /* the row found last is the process's own: of what lies in its memory */
     enum stat_key fault; /* what was counted last */
 };
 
@@ -61,9 +62,13 @@ static bool is_no_text(const struct lookup *l, enum message_kind kind, uint64_t 
 static bool text_of(struct lookup *l, enum message_kind kind, uint64_t iid, struct slice *text)
 {
     struct pb_field f;
+    *text = slice_of("", 0);
+    if (is_no_text(l, kind, iid))
+        return true;
     struct slice message = find(l, kind, iid);
-    *text = pb_find(message, INTERNED_STRING_STR, &f) ? pb_bytes(&f) : slice_of("", 0);
-    if (message.p || is_no_text(l, kind, iid))
+    if (pb_find(message, INTERNED_STRING_STR, &f))
+        *text = pb_bytes(&f);
+    if (message.p)
         return true;
     count(l, places[kind].missing);
     return false;
@@ -78,26 +83,75 @@ static struct u64map *rows_of(const struct lookup *l)
 static uint64_t row_key(const struct lookup *l, enum message_kind kind, uint64_t iid)
 {
     uint64_t key = hash_combine(hash_combine(l->own ? 0 : (uint64_t)(uintptr_t)l->g->interned, kind), iid);
-    return l->areas ? hash_combine(hash_combine(key, l->upid), l->areas) : key;
+    bool of_code = l->areas && (kind == FRAME || kind == CALLSTACK);
+    return of_code ? hash_combine(hash_combine(key, l->upid), l->areas) : key;
+}
+
+/* Two processes that name one mapping of their memory have a row each, and so have the frames and stacks in it. The
+ * first process finds its rows under the plain key, others under one of their own. */
+static uint64_t row_key_of_process(const struct lookup *l, uint64_t key)
+{
+    return hash_combine(key, (uint64_t)l->upid << 32 | 1);
+}
+
+/* What is remembered: a row and whose it is (upid + 1, 0: anybody's); or that there is none, and what counts then. */
+static uint64_t word_of(uint32_t row, uint32_t high)
+{
+    return (uint64_t)high << 32 | row;
+}
+
+/* Reading a stack again for each process that names it makes more rows than the recording has bytes. Beyond what any
+ * recording needs, processes share the first one's. */
+static bool may_read_again(const struct lookup *l, size_t bytes)
+{
+    enum { FREE_BYTES = 1 << 21, BYTES_PER_SAMPLE = 32 };
+    struct profiling_machine *s = l->m->profiling;
+    uint64_t most = FREE_BYTES + (uint64_t)BYTES_PER_SAMPLE * l->m->st->t[T_profiler_sample].n_rows;
+    if (s->read_again + bytes > most)
+        return false;
+    s->read_again += bytes;
+    return true;
 }
 
 /* The row of a message read before; UINT32_MAX when it was at fault, which counts for each use. False: not yet read. */
 static bool recall(struct lookup *l, enum message_kind kind, uint64_t iid, uint32_t *row)
 {
-    const uint64_t *known = u64map_get(rows_of(l), row_key(l, kind, iid));
+    uint64_t key = row_key(l, kind, iid);
+    const uint64_t *known = u64map_get(rows_of(l), key);
     if (!known)
         return false;
+    uint32_t owner = (uint32_t)*known == UINT32_MAX ? 0 : (uint32_t)(*known >> 32);
+    if (owner && owner != l->upid + 1) {
+        const uint64_t *own = u64map_get(rows_of(l), row_key_of_process(l, key));
+        if (!own && (kind != CALLSTACK || may_read_again(l, find(l, kind, iid).len)))
+            return false;
+        known = own ? own : known;
+    }
     *row = (uint32_t)*known;
-    if (*known >> 32)
-        count(l, (enum stat_key)((*known >> 32) - 1));
+    l->owned = owner != 0;
+    if (*row != UINT32_MAX)
+        return true;
+    count(l, (enum stat_key)((*known >> 32) - 1));
+    if (!l->own && l->fault != STAT_stackprofile_empty_callstack)
+        stats_add(&l->m->st->stats, l->m->id, STAT_interned_data_tokenizer_errors, 1);
     return true;
 }
 
-static uint32_t remember(const struct lookup *l, enum message_kind kind, uint64_t iid, uint64_t word)
+static uint32_t remember_word(const struct lookup *l, enum message_kind kind, uint64_t iid, uint64_t word)
 {
-    if (!u64map_set(rows_of(l), row_key(l, kind, iid), word))
+    struct u64map *rows = rows_of(l);
+    uint64_t key = row_key(l, kind, iid);
+    if (u64map_get(rows, key))
+        key = row_key_of_process(l, key);
+    if (!u64map_set(rows, key, word))
         l->m->im->failed = true;
     return (uint32_t)word;
+}
+
+static uint32_t remember(struct lookup *l, enum message_kind kind, uint64_t iid, uint32_t row, bool owned)
+{
+    l->owned = owned;
+    return remember_word(l, kind, iid, word_of(row, owned ? l->upid + 1 : 0));
 }
 
 /* That a message is good for nothing, for what was counted last: it may be long, and be meant by every sample. Interned
@@ -105,7 +159,7 @@ static uint32_t remember(const struct lookup *l, enum message_kind kind, uint64_
 static uint32_t remember_fault(const struct lookup *l, enum message_kind kind, uint64_t iid)
 {
     enum stat_key fault = l->own ? places[kind].missing : l->fault;
-    return remember(l, kind, iid, ((uint64_t)fault + 1) << 32 | UINT32_MAX);
+    return remember_word(l, kind, iid, word_of(UINT32_MAX, (uint32_t)fault + 1));
 }
 
 /* The same as an id. That of a long one is remembered: each of many frames may mean it. */
@@ -121,8 +175,8 @@ static bool text_id(struct lookup *l, enum message_kind kind, uint64_t iid, stri
     if (!text_of(l, kind, iid, &text))
         return false;
     *id = kind == BUILD_ID ? build_id_text(l->m, text) : import_slice(l->m->im, text);
-    if (find(l, kind, iid).len > LONG)
-        remember(l, kind, iid, *id);
+    if (text.len > LONG)
+        remember_word(l, kind, iid, *id);
     return true;
 }
 
@@ -190,7 +244,9 @@ static uint32_t mapping_row(struct lookup *l, uint64_t iid)
     row.name = mapping_name(l, message);
     if (!text_id(l, BUILD_ID, build_id_iid, &row.build_id))
         return remember_fault(l, MAPPING, iid);
-    return remember(l, MAPPING, iid, stack_profile_mapping(l->m, &row));
+    bool owned = !l->own && l->upid != UPID_NONE && row.start != row.end;
+    return remember(l, MAPPING, iid,
+                    owned ? stack_profile_mapping_of_process(l->m, &row) : stack_profile_mapping(l->m, &row), owned);
 }
 
 /* Frame.kind as the `type` of a frame. */
@@ -255,6 +311,7 @@ static uint32_t frame_row(struct lookup *l, uint64_t iid)
     uint32_t in = x.mapping ? mapping_row(l, x.mapping) : stack_profile_no_mapping(m, "");
     if (in == UINT32_MAX || !text_id(l, FUNCTION_NAME, x.function, &text))
         return remember_fault(l, FRAME, iid);
+    bool owned = x.mapping && l->owned;
     row.mapping = in;
     if (x.function || l->own) /* the empty name of a packet is '' */
         row.name = text;
@@ -266,7 +323,7 @@ static uint32_t frame_row(struct lookup *l, uint64_t iid)
     }
     source.function = row.name;
     bool has_source = source.file || source.line != COL_NULL;
-    return remember(l, FRAME, iid, stack_profile_frame(m, &row, has_source ? &source : NULL));
+    return remember(l, FRAME, iid, stack_profile_frame(m, &row, has_source ? &source : NULL), owned);
 }
 
 static uint32_t callsite_of(struct lookup *l, uint64_t iid)
@@ -280,9 +337,11 @@ static uint32_t callsite_of(struct lookup *l, uint64_t iid)
         return CALLSITE_NONE;
     }
     uint32_t callsite = CALLSITE_NONE;
+    bool owned = false;
     struct pb_numbers frames = pb_numbers(message, CALLSTACK_FRAME_IDS);
     for (uint64_t frame_iid; pb_next_number(&frames, &frame_iid);) {
         uint32_t frame = frame_row(l, frame_iid);
+        owned = owned || l->owned;
         if (frame == UINT32_MAX)
             return remember_fault(l, CALLSTACK, iid);
         callsite = stack_profile_callsite(l->m, callsite, frame);
@@ -292,7 +351,7 @@ static uint32_t callsite_of(struct lookup *l, uint64_t iid)
     if (l->moving)
         return callsite;
     if (callsite != CALLSITE_NONE)
-        return remember(l, CALLSTACK, iid, callsite);
+        return remember(l, CALLSTACK, iid, callsite, owned);
     count(l, STAT_stackprofile_empty_callstack);
     return remember_fault(l, CALLSTACK, iid);
 }
@@ -322,7 +381,7 @@ uint32_t stack_messages_callsite(struct machine_ctx *m, struct seq_generation *g
 {
     struct lookup l = {.m = m, .g = g, .own = own, .upid = upid};
     const uint64_t *known = own ? u64map_get(&own->rows, row_key(&l, CALLSTACK, callstack_iid)) : NULL;
-    if (known && !(*known >> 32))
+    if (known && (uint32_t)*known != UINT32_MAX)
         return (uint32_t)*known;
     l.own = NULL;
     l.areas = jit_areas(m->profiling, upid);
@@ -334,9 +393,10 @@ uint32_t stack_profile_interned(struct machine_ctx *m, struct seq_generation *g,
     return stack_messages_callsite(m, g, upid, NULL, callstack_iid);
 }
 
-uint32_t stack_profile_interned_mapping(struct machine_ctx *m, struct seq_generation *g, uint64_t mapping_iid)
+uint32_t stack_profile_interned_mapping(struct machine_ctx *m, struct seq_generation *g, uint32_t upid,
+                                        uint64_t mapping_iid)
 {
-    return mapping_row(&(struct lookup){.m = m, .g = g}, mapping_iid);
+    return mapping_row(&(struct lookup){.m = m, .g = g, .upid = upid}, mapping_iid);
 }
 
 struct source_line source_line_read(struct machine_ctx *m, struct slice message)

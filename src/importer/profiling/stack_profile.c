@@ -70,6 +70,14 @@ uint32_t stack_profile_mapping(struct machine_ctx *m, const struct stack_profile
                       NULL);
 }
 
+uint32_t stack_profile_mapping_of_process(struct machine_ctx *m, const struct stack_profile_mapping_row *r)
+{
+    uint32_t row = stack_profile_mapping_insert(m->st, r);
+    if (row == UINT32_MAX)
+        m->im->failed = true;
+    return row;
+}
+
 uint32_t stack_profile_no_mapping(struct machine_ctx *m, const char *name)
 {
     return stack_profile_mapping(m, &(struct stack_profile_mapping_row){

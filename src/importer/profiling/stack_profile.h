@@ -18,6 +18,8 @@ struct source_line {
 
 /* The row of an equal mapping, made when new. UINT32_MAX when out of memory, as below. */
 uint32_t stack_profile_mapping(struct machine_ctx *m, const struct stack_profile_mapping_row *mapping);
+/* A row of its own for what lies in the memory of one process, whoever has an equal one. */
+uint32_t stack_profile_mapping_of_process(struct machine_ctx *m, const struct stack_profile_mapping_row *mapping);
 /* The mapping of frames that lie in no file, by a name of ours for where they come from. */
 uint32_t stack_profile_no_mapping(struct machine_ctx *m, const char *name);
 
@@ -43,11 +45,12 @@ strid build_id_text(struct machine_ctx *m, struct slice raw);
 
 /* The callsite of an interned callstack, or of one written out where it is used (InlineCallstack). CALLSITE_NONE when
  * there is none; what is wrong with it is counted (stackprofile_*). upid: the process whose stack it is, for code that
- * it made itself; UPID_NONE when unknown. */
+ * it made itself, and for the rows of what lies in its memory (spec: perf_sampling.md §9); UPID_NONE when unknown. */
 uint32_t stack_profile_interned(struct machine_ctx *m, struct seq_generation *g, uint32_t upid, uint64_t callstack_iid);
 uint32_t stack_profile_inline(struct machine_ctx *m, struct slice callstack, const char *mapping);
-/* The row of an interned mapping, UINT32_MAX when there is none. */
-uint32_t stack_profile_interned_mapping(struct machine_ctx *m, struct seq_generation *g, uint64_t mapping_iid);
+/* The row of an interned mapping of a process (or UPID_NONE), UINT32_MAX when there is none. */
+uint32_t stack_profile_interned_mapping(struct machine_ctx *m, struct seq_generation *g, uint32_t upid,
+                                        uint64_t mapping_iid);
 
 /* A sample of a StreamingProfilePacket, whose times are those of the sequence's track events: at `ts`, into time order.
  */

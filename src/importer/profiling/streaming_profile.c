@@ -10,14 +10,14 @@ static void add_sample(struct profiling_machine *s, int64_t ts, uint64_t callsta
 {
     struct machine_ctx *m = s->m;
     bool has_thread = g->seq->has_thread;
-    uint32_t callsite = stack_profile_interned(
-        m, g, has_thread ? process_tracker_find_process(m->processes, g->seq->pid) : UPID_NONE, callstack);
+    uint32_t utid = has_thread ? process_tracker_update_thread(m->processes, g->seq->tid, g->seq->pid) : UTID_NONE;
+    uint32_t upid = has_thread ? process_tracker_thread_process(m->processes, utid) : UPID_NONE;
+    uint32_t callsite = stack_profile_interned(m, g, upid, callstack);
     if (callsite == CALLSITE_NONE)
         return;
-    uint32_t utid = has_thread ? process_tracker_update_thread(m->processes, g->seq->tid, g->seq->pid) : UTID_NONE;
     struct sample sample = {.ts = ts,
                             .source = import_str(m->im, source),
-                            .upid = has_thread ? process_tracker_thread_process(m->processes, utid) : UPID_NONE,
+                            .upid = upid,
                             .utid = utid,
                             .async_context = COL_NULL,
                             .cpu = COL_NULL,

@@ -18,7 +18,6 @@ struct session_event {
     uint64_t id, state, n_sources;
     int64_t uid;
     struct slice name;
-    bool has_uid, has_sources;
 };
 
 static struct session_event read_session(struct slice bytes)
@@ -39,11 +38,9 @@ static struct session_event read_session(struct slice bytes)
             break;
         case CONCURRENT_SESSION_EVENT_CONSUMER_UID:
             e.uid = pb_i32(&f);
-            e.has_uid = true;
             break;
         case CONCURRENT_SESSION_EVENT_NUM_DATA_SOURCES:
             e.n_sources = pb_u32(&f);
-            e.has_sources = true;
             break;
         }
     }
@@ -94,10 +91,8 @@ void concurrent_session_parse(struct packet *p)
     if (*open)
         ROW_SET(st, state, dur, *open - 1, saturating_sub(p->ts, ROW_GET(st, state, ts, (uint32_t)(*open - 1))));
     struct arg_list list = {0};
-    if (e.has_uid)
-        arg_list_int(&st->args, &list, "consumer_uid", e.uid);
-    if (e.has_sources)
-        arg_list_uint(&st->args, &list, "num_data_sources", e.n_sources);
+    arg_list_int(&st->args, &list, "consumer_uid", e.uid);
+    arg_list_uint(&st->args, &list, "num_data_sources", e.n_sources);
     bool last = e.state == CONCURRENT_SESSION_EVENT_STATE_DISABLED;
     uint32_t row = state_insert(st, &(struct state_row){.ts = p->ts,
                                                         .dur = last ? 0 : -1,

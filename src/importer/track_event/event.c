@@ -516,6 +516,12 @@ static void counters_along(struct event *e)
     }
 }
 
+static uint32_t process_of_sequence(const struct event *e)
+{
+    const struct sequence *seq = e->g->seq;
+    return seq->has_thread ? process_tracker_process(e->m->processes, seq->pid) : UPID_NONE;
+}
+
 /* The file that a mojo method's address lies in gets its row, as if a sample had been taken there. */
 static void mojo_mapping(struct event *e)
 {
@@ -524,7 +530,7 @@ static void mojo_mapping(struct event *e)
         pb_find(pb_bytes(&mojo), CHROME_MOJO_EVENT_INFO_MOJO_INTERFACE_METHOD_IID, &f) &&
         pb_find(interned_find(e->g, INTERNED_DATA_UNSYMBOLIZED_SOURCE_LOCATIONS, pb_u64(&f)),
                 UNSYMBOLIZED_SOURCE_LOCATION_MAPPING_ID, &f))
-        stack_profile_interned_mapping(e->m, e->g, pb_u64(&f));
+        stack_profile_interned_mapping(e->m, e->g, process_of_sequence(e), pb_u64(&f));
 }
 
 enum { TYPE_BEGIN = 1, TYPE_END, TYPE_INSTANT, TYPE_COUNTER, TYPE_STATE };
