@@ -35,7 +35,20 @@ struct text_case {
     "0x4\ta/B\tf\t()V\tB.j\n"                                                                                          \
     "\1\0\4\0\0\0\x0a\0\0\0\1\0\5\0\0\0\x14\0\0\0\0\0\3" end
 
+/* simpleperf: a sample of thread 11 at 1000 in function g of file 1, whose record stands where simpleperf writes it. */
+#define SIMPLEPERF_HEAD   "SIMPLEPERF\1\0"
+#define SIMPLEPERF_SAMPLE "\x0f\0\0\0\x0a\x0d\x08\xe8\x07\x10\x0b\x1a\x06\x08\x10\x10\1\x18\1"
+#define SIMPLEPERF_FILE   "\x0e\0\0\0\x1a\x0c\x08\1\x12\2/a\x1a\1f\x1a\1g"
+
 static const struct text_case cases[] = {
+    {TEXT(SIMPLEPERF_HEAD SIMPLEPERF_SAMPLE SIMPLEPERF_FILE "\0\0\0\0"),
+     "select ts, f.name, rel_pc, m.name from __intrinsic_profiler_sample s join stack_profile_callsite c on c.id = "
+     "callsite_id join stack_profile_frame f on f.id = frame_id join stack_profile_mapping m on m.id = mapping",
+     "1000,g,16,/a", 0},
+    {TEXT(SIMPLEPERF_HEAD SIMPLEPERF_SAMPLE "\0\0\0\0"),
+     "select (select count(*) from __intrinsic_profiler_sample), value from stats where name = "
+     "'simpleperf_missing_file_mapping'",
+     "0,1", 0},
     {TEXT(ART_STREAM("\x15\0\0\0*version\nclock=wall\n\n")), "select ts, dur, name from slice",
      "11000,10000,a/B.f: ()V", 0},
     {TEXT(ART_STREAM("\x1a\0\0\0*version\nclock=thread-cpu\n")), "select 1", "1", -MRD_EUNSUPPORTED},

@@ -177,12 +177,12 @@ static void *open_file(struct importer *im)
     return s;
 }
 
-static void read_record(struct simpleperf *s, struct slice record)
+static void read_record(struct simpleperf *s, struct slice record, bool files)
 {
     struct pb_cursor c = pb_cursor(record);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.wire != PB_BYTES)
+        if (f.wire != PB_BYTES || files != (f.id == SIMPLEPERF_RECORD_FILE))
             continue;
         if (f.id == SIMPLEPERF_RECORD_SAMPLE)
             read_sample(s, pb_bytes(&f));
@@ -193,7 +193,25 @@ static void read_record(struct simpleperf *s, struct slice record)
     }
 }
 
-/* "SIMPLEPERF", u16 version, then records behind their u32 lengths; a length of 0 ends them. */
+/* Reads the records of files, or all others. False: the end is not told. */
+static bool read_records(struct simpleperf *s, struct slice records, bool files)
+{
+    for (size_t at = 0; records.len - at >= 4;) {
+        uint32_t len;
+        memcpy(&len, records.p + at, sizeof len);
+        at += sizeof len;
+        if (!len)
+            return true;
+        if (len > records.len - at)
+            break;
+        read_record(s, slice_of(records.p + at, len), files);
+        at += len;
+    }
+    return false;
+}
+
+/* "SIMPLEPERF", u16 version, then records behind their u32 lengths; a length of 0 ends them. The recorder writes which
+ * files its samples mean behind the samples. */
 static int write_file(void *self, struct slice file, struct error *err)
 {
     enum { HEAD = 12, VERSION_AT = 10, VERSION = 1 };
@@ -203,18 +221,14 @@ static int write_file(void *self, struct slice file, struct error *err)
         memcpy(&version, file.p + VERSION_AT, sizeof version);
     if (version != VERSION)
         return error_set(err, -MRD_EUNSUPPORTED, "simpleperf: version %u of the format is not known", version);
-    for (size_t at = HEAD; file.len - at >= 4;) {
-        uint32_t len;
-        memcpy(&len, file.p + at, sizeof len);
-        at += sizeof len;
-        if (!len)
-            return s->im->failed ? error_set(err, -MRD_ENOMEM, "out of memory") : 0;
-        if (len > file.len - at)
-            break;
-        read_record(s, slice_of(file.p + at, len));
-        at += len;
-    }
-    return error_set(err, -MRD_EFORMAT, "simpleperf: the file was cut off: what came before is there (ERR:tp-corrupt)");
+    struct slice records = slice_of(file.p + HEAD, file.len - HEAD);
+    read_records(s, records, true);
+    bool whole = read_records(s, records, false);
+    if (s->im->failed)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    return whole ? 0
+                 : error_set(err, -MRD_EFORMAT,
+                             "simpleperf: the file was cut off: what came before is there (ERR:tp-corrupt)");
 }
 
 static void close_file(void *self)
