@@ -4,7 +4,7 @@ INCLUDE PERFETTO MODULE android.critical_blocking_calls;
 INCLUDE PERFETTO MODULE android.cujs.base;
 
 -- Frames up to where the next one of the layer, or the next turn of the thread, begins: work that a late frame pushes beyond
--- its end still belongs to it: (ts, ui_thread_utid, frame_id, layer_id, cuj_id, cuj_name, ts_end).
+-- its end still belongs to it: (ts, ui_thread_utid, render_thread_utid, frame_id, layer_id, cuj_id, cuj_name, ts_end).
 CREATE PERFETTO TABLE _extended_frame_boundary AS
 WITH
   frames AS (
@@ -21,6 +21,7 @@ WITH
 SELECT
   f.frame_ts AS ts,
   f.ui_thread_utid,
+  f.render_thread_utid,
   f.frame_id,
   f.layer_id,
   f.cuj_id,
@@ -30,7 +31,7 @@ FROM frames AS f
 LEFT JOIN turns AS t USING (cuj_id, frame_id)
 ORDER BY f.frame_id;
 
--- The work, cut to each frame: (dur, ts, upid, name, process_name, utid, frame_id, layer_id, cuj_id, cuj_name).
+-- The work of the frames' threads, the one of the user interface and the one that draws, cut to each frame: (dur, ts, upid, name, process_name, utid, frame_id, layer_id, cuj_id, cuj_name).
 CREATE PERFETTO TABLE _blocking_calls_frame_cuj AS
 SELECT
   min(b.ts_end, f.ts_end) - max(b.ts, f.ts) AS dur,
@@ -45,4 +46,19 @@ SELECT
   f.cuj_name
 FROM _extended_frame_boundary AS f
 JOIN _android_critical_blocking_calls AS b ON b.utid = f.ui_thread_utid
-WHERE b.ts <= f.ts_end AND b.ts_end >= f.ts;
+WHERE b.ts <= f.ts_end AND b.ts_end >= f.ts
+UNION ALL
+SELECT
+  min(b.ts_end, f.ts_end) - max(b.ts, f.ts) AS dur,
+  max(b.ts, f.ts) AS ts,
+  b.upid,
+  b.name,
+  b.process_name,
+  b.utid,
+  f.frame_id,
+  f.layer_id,
+  f.cuj_id,
+  f.cuj_name
+FROM _extended_frame_boundary AS f
+JOIN _android_critical_blocking_calls AS b ON b.utid = f.render_thread_utid
+WHERE b.utid IS NOT f.ui_thread_utid AND b.ts <= f.ts_end AND b.ts_end >= f.ts;
