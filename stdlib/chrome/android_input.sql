@@ -2,16 +2,15 @@
 
 INCLUDE PERFETTO MODULE slices.with_context;
 
--- The first slice of a step for each input: (android_input_id, ts, dur, id, utid).
+-- The slices of a step: (android_input_id, ts, dur, id, utid).
 CREATE PERFETTO MACRO _chrome_android_input_step(
   pattern Expr
 )
 RETURNS TableOrSubquery AS
 (
-  SELECT regexp_extract(name, 'id=(0x[0-9a-f]+)') AS android_input_id, min(ts) AS ts, dur, id, utid
+  SELECT trim(substr(substr(name, instr(name, 'id=')), 4), ')') AS android_input_id, ts, dur, id, utid
   FROM thread_slice
-  WHERE name GLOB $pattern AND name GLOB '*id=0x*'
-  GROUP BY 1
+  WHERE name GLOB $pattern
 );
 
 -- The first step of an input: the reader takes it from its device.
@@ -28,10 +27,9 @@ CREATE PERFETTO TABLE _chrome_android_motion_input_reader_step(
   utid LONG
 ) AS
 SELECT s.ts, s.dur, s.id, s.android_input_id, s.utid
-FROM _chrome_android_input_step!('UnwantedInteractionBlocker::notifyMotion*') AS s
-ORDER BY s.ts;
+FROM _chrome_android_input_step!('UnwantedInteractionBlocker::notifyMotion*') AS s;
 
--- The second: the dispatcher sends it to the window that it is for.
+-- The second: the dispatcher sends it to a window of Chrome.
 CREATE PERFETTO TABLE _chrome_android_motion_input_dispatcher_step(
   -- When it began.
   ts TIMESTAMP,
@@ -45,8 +43,7 @@ CREATE PERFETTO TABLE _chrome_android_motion_input_dispatcher_step(
   utid LONG
 ) AS
 SELECT s.ts, s.dur, s.id, s.android_input_id, s.utid
-FROM _chrome_android_input_step!('prepareDispatchCycleLocked*') AS s
-ORDER BY s.ts;
+FROM _chrome_android_input_step!('prepareDispatchCycleLocked*chrome*') AS s;
 
 -- When Chrome was given an input.
 CREATE PERFETTO TABLE chrome_deliver_android_input_event(
@@ -59,11 +56,11 @@ CREATE PERFETTO TABLE chrome_deliver_android_input_event(
   -- Android's number of the input event.
   android_input_id STRING
 ) AS
-SELECT ts, dur, utid, regexp_extract(name, 'id=(0x[0-9a-f]+)') AS android_input_id
+SELECT ts, dur, utid, substr(substr(name, instr(name, 'id=')), 4) AS android_input_id
 FROM thread_slice
-WHERE name GLOB 'deliverInputEvent src=*id=0x*';
+WHERE name GLOB 'deliverInputEvent*';
 
--- The three steps: read from the device, sent to the window, given to Chrome.
+-- The three steps: read from the device, sent to a window of Chrome, given to Chrome; NULL where only the first ones are known.
 CREATE PERFETTO TABLE chrome_android_input(
   -- Android's number of the input event.
   android_input_id STRING,
@@ -87,7 +84,7 @@ CREATE PERFETTO TABLE chrome_android_input(
   deliver_input_event_utid LONG
 ) AS
 SELECT
-  d.android_input_id,
+  r.android_input_id,
   r.ts AS input_reader_processing_start_ts,
   r.ts + r.dur AS input_reader_processing_end_ts,
   r.utid AS input_reader_utid,
@@ -97,6 +94,6 @@ SELECT
   d.ts AS deliver_input_event_start_ts,
   d.ts + d.dur AS deliver_input_event_end_ts,
   d.utid AS deliver_input_event_utid
-FROM chrome_deliver_android_input_event AS d
-LEFT JOIN _chrome_android_motion_input_reader_step AS r USING (android_input_id)
-LEFT JOIN _chrome_android_motion_input_dispatcher_step AS p USING (android_input_id);
+FROM _chrome_android_motion_input_reader_step AS r
+LEFT JOIN _chrome_android_motion_input_dispatcher_step AS p USING (android_input_id)
+LEFT JOIN chrome_deliver_android_input_event AS d USING (android_input_id);

@@ -17,17 +17,17 @@ CREATE PERFETTO TABLE chrome_scrolls(
   ts TIMESTAMP,
   -- From there to when its last one was dealt with.
   dur DURATION,
-  -- When its first input was made.
+  -- NULL: kept for clients that ask for it.
   gesture_scroll_begin_ts TIMESTAMP,
-  -- When its last input was made.
+  -- NULL: kept for clients that ask for it.
   gesture_scroll_end_ts TIMESTAMP
 ) AS
 SELECT
   scroll_id AS id,
   min(ts) AS ts,
-  max(ts + max(dur, 0)) - min(ts) AS dur,
-  min(ts) AS gesture_scroll_begin_ts,
-  max(ts) AS gesture_scroll_end_ts
+  max(ts + dur) - min(ts) AS dur,
+  NULL AS gesture_scroll_begin_ts,
+  NULL AS gesture_scroll_end_ts
 FROM chrome_gesture_scroll_updates
 GROUP BY scroll_id;
 
@@ -48,42 +48,37 @@ SELECT
   i.latency_id AS scroll_update_latency_id,
   t.touch_move_latency_id,
   coalesce(c.presented_latency_id, i.latency_id) AS presentation_latency_id,
-  coalesce(e.surface_frame_trace_id, s.surface_frame_trace_id) AS surface_frame_id,
-  coalesce(e.display_trace_id, d.display_trace_id) AS display_trace_id
+  s.surface_frame_trace_id AS surface_frame_id,
+  d.display_trace_id
 FROM chrome_inputs AS i
-LEFT JOIN chrome_event_latencies AS e ON e.scroll_update_id = i.latency_id
-LEFT JOIN chrome_coalesced_inputs AS c ON c.coalesced_latency_id = i.latency_id
 LEFT JOIN chrome_graphics_pipeline_inputs_to_surface_frames AS s ON s.latency_id = i.latency_id
-LEFT JOIN chrome_surface_frame_id_to_first_display_id AS d
-  ON d.surface_frame_trace_id = coalesce(e.surface_frame_trace_id, s.surface_frame_trace_id)
+LEFT JOIN chrome_surface_frame_id_to_first_display_id AS d ON d.surface_frame_trace_id = s.surface_frame_trace_id
 LEFT JOIN chrome_touch_move_to_scroll_update AS t ON t.scroll_update_latency_id = i.latency_id
+LEFT JOIN chrome_coalesced_inputs AS c ON c.coalesced_latency_id = i.latency_id
 WHERE i.input_type = 'GESTURE_SCROLL_UPDATE_EVENT';
 
--- The first slice of a step by number; start_ts is the start of the task around it, where there is one.
-CREATE PERFETTO MACRO _chrome_first_step(
-  -- The steps.
+-- The slices of a step; start_ts is the start of the task around one, where it is told.
+CREATE PERFETTO MACRO _chrome_step(
+  -- Steps, as the modules of the pipelines have them.
   steps TableOrSubquery,
-  -- Column with the number.
-  number ColumnName,
-  -- The step.
+  -- Name of the step.
   wanted Expr
 )
 RETURNS TableOrSubquery AS
 (
-  SELECT *, coalesce(task_start_time_ts, min(ts)) AS start_ts FROM $steps WHERE step = $wanted GROUP BY $number
+  SELECT *, coalesce(task_start_time_ts, ts) AS start_ts FROM $steps WHERE step = $wanted
 );
 
 -- The same for inputs of a kind.
 CREATE PERFETTO MACRO _chrome_input_step(
-  -- The kind.
+  -- Kind of input.
   kind Expr,
-  -- The step.
+  -- Name of the step.
   wanted Expr
 )
 RETURNS TableOrSubquery AS
 (
-  SELECT *
-  FROM _chrome_first_step!((SELECT * FROM chrome_input_pipeline_steps WHERE input_type = $kind), latency_id, $wanted)
+  SELECT * FROM _chrome_step!((SELECT * FROM chrome_input_pipeline_steps WHERE input_type = $kind), $wanted)
 );
 
 -- The half of the input.
@@ -155,26 +150,27 @@ SELECT
   r.scroll_update_latency_id AS id,
   u.scroll_id,
   r.presentation_latency_id AS presented_in_frame_id,
-  e.is_presented,
-  e.is_janky_scrolled_frame AS is_janky,
-  e.event_type = 'INERTIAL_GESTURE_SCROLL_UPDATE' AS is_inertial,
-  e.event_type = 'FIRST_GESTURE_SCROLL_UPDATE' AS is_first_scroll_update_in_scroll,
-  row_number() OVER (PARTITION BY r.presentation_latency_id ORDER BY e.ts) = 1 AS is_first_scroll_update_in_frame,
-  e.ts AS generation_ts,
+  u.is_presented,
+  u.is_janky,
+  u.event_type = 'INERTIAL_GESTURE_SCROLL_UPDATE' AS is_inertial,
+  u.event_type = 'FIRST_GESTURE_SCROLL_UPDATE' AS is_first_scroll_update_in_scroll,
+  row_number() OVER (PARTITION BY r.presentation_latency_id ORDER BY u.ts) = 1 AS is_first_scroll_update_in_frame,
+  u.ts AS generation_ts,
   a.input_reader_processing_end_ts,
   a.input_dispatcher_processing_end_ts,
-  iif(
-    e.event_type = 'INERTIAL_GESTURE_SCROLL_UPDATE', coalesce(t.ts, c.ts), t.ts
-  ) - e.ts AS generation_to_browser_main_dur,
+  -- some inputs come before they were made
+  max(
+    iif(u.event_type = 'INERTIAL_GESTURE_SCROLL_UPDATE' AND t.ts IS NULL, c.ts, t.ts), u.ts
+  ) - u.ts AS generation_to_browser_main_dur,
   c.utid AS browser_utid,
   t.slice_id AS touch_move_received_slice_id,
   t.ts AS touch_move_received_ts,
-  c.ts - t.ts AS touch_move_processing_dur,
+  c.ts - max(t.ts, u.ts) AS touch_move_processing_dur,
   c.slice_id AS scroll_update_created_slice_id,
   c.ts AS scroll_update_created_ts,
   c.dur AS scroll_update_processing_dur,
   c.ts + c.dur AS scroll_update_created_end_ts,
-  d.start_ts - (c.ts + c.dur) AS browser_to_compositor_delay_dur,
+  max(d.start_ts, c.ts + c.dur) - (c.ts + c.dur) AS browser_to_compositor_delay_dur,
   d.utid AS compositor_utid,
   d.slice_id AS compositor_dispatch_slice_id,
   d.start_ts AS compositor_dispatch_ts,
@@ -186,18 +182,16 @@ SELECT
   h.dur AS compositor_coalesced_input_handled_dur,
   h.ts + h.dur AS compositor_coalesced_input_handled_end_ts
 FROM chrome_scroll_update_refs AS r
-LEFT JOIN chrome_event_latencies AS e ON e.scroll_update_id = r.scroll_update_latency_id
-LEFT JOIN chrome_gesture_scroll_updates AS u ON u.id = e.id
+LEFT JOIN chrome_gesture_scroll_updates AS u ON u.scroll_update_id = r.scroll_update_latency_id
+LEFT JOIN chrome_dispatch_android_input_event_to_touch_move AS m ON m.touch_move_latency_id = r.touch_move_latency_id
+LEFT JOIN chrome_android_input AS a ON a.android_input_id = m.android_input_id
 LEFT JOIN _chrome_input_step!('TOUCH_MOVE_EVENT', 'STEP_SEND_INPUT_EVENT_UI') AS t ON t.latency_id = r.touch_move_latency_id
 LEFT JOIN _chrome_input_step!('GESTURE_SCROLL_UPDATE_EVENT', 'STEP_SEND_INPUT_EVENT_UI') AS c
   ON c.latency_id = r.scroll_update_latency_id
 LEFT JOIN _chrome_input_step!('GESTURE_SCROLL_UPDATE_EVENT', 'STEP_HANDLE_INPUT_EVENT_IMPL') AS d
   ON d.latency_id = r.scroll_update_latency_id
 LEFT JOIN _chrome_input_step!('GESTURE_SCROLL_UPDATE_EVENT', 'STEP_DID_HANDLE_INPUT_AND_OVERSCROLL') AS h
-  ON h.latency_id = r.scroll_update_latency_id
-LEFT JOIN chrome_dispatch_android_input_event_to_touch_move AS m ON m.touch_move_latency_id = r.touch_move_latency_id
-LEFT JOIN chrome_android_input AS a ON a.android_input_id = m.android_input_id
-ORDER BY e.ts;
+  ON h.latency_id = r.scroll_update_latency_id;
 
 -- The half of the frame, by the input that it goes by.
 CREATE PERFETTO TABLE chrome_scroll_update_frame_pipeline(
@@ -321,29 +315,14 @@ FROM chrome_scroll_update_refs AS r
 LEFT JOIN chrome_event_latencies AS e ON e.scroll_update_id = r.scroll_update_latency_id
 LEFT JOIN _chrome_input_step!('GESTURE_SCROLL_UPDATE_EVENT', 'STEP_RESAMPLE_SCROLL_EVENTS') AS s
   ON s.latency_id = r.scroll_update_latency_id
-LEFT JOIN _chrome_first_step!(
-  chrome_graphics_pipeline_surface_frame_steps, surface_frame_trace_id, 'STEP_RECEIVE_BEGIN_FRAME'
-) AS b ON b.surface_frame_trace_id = r.surface_frame_id
-LEFT JOIN _chrome_first_step!(
-  chrome_graphics_pipeline_surface_frame_steps, surface_frame_trace_id, 'STEP_GENERATE_COMPOSITOR_FRAME'
-) AS g ON g.surface_frame_trace_id = r.surface_frame_id
-LEFT JOIN _chrome_first_step!(
-  chrome_graphics_pipeline_surface_frame_steps, surface_frame_trace_id, 'STEP_SUBMIT_COMPOSITOR_FRAME'
-) AS m ON m.surface_frame_trace_id = r.surface_frame_id
-LEFT JOIN _chrome_first_step!(
-  chrome_graphics_pipeline_surface_frame_steps, surface_frame_trace_id, 'STEP_RECEIVE_COMPOSITOR_FRAME'
-) AS v ON v.surface_frame_trace_id = r.surface_frame_id
-LEFT JOIN _chrome_first_step!(
-  chrome_graphics_pipeline_display_frame_steps, display_trace_id, 'STEP_DRAW_AND_SWAP'
-) AS d ON d.display_trace_id = r.display_trace_id
-LEFT JOIN _chrome_first_step!(
-  chrome_graphics_pipeline_display_frame_steps, display_trace_id, 'STEP_SEND_BUFFER_SWAP'
-) AS w ON w.display_trace_id = r.display_trace_id
-LEFT JOIN _chrome_first_step!(
-  chrome_graphics_pipeline_display_frame_steps, display_trace_id, 'STEP_BUFFER_SWAP_POST_SUBMIT'
-) AS p ON p.display_trace_id = r.display_trace_id
-WHERE r.scroll_update_latency_id = r.presentation_latency_id
-ORDER BY e.ts;
+LEFT JOIN _chrome_step!(chrome_graphics_pipeline_surface_frame_steps, 'STEP_RECEIVE_BEGIN_FRAME') AS b ON b.surface_frame_trace_id = r.surface_frame_id
+LEFT JOIN _chrome_step!(chrome_graphics_pipeline_surface_frame_steps, 'STEP_GENERATE_COMPOSITOR_FRAME') AS g ON g.surface_frame_trace_id = r.surface_frame_id
+LEFT JOIN _chrome_step!(chrome_graphics_pipeline_surface_frame_steps, 'STEP_SUBMIT_COMPOSITOR_FRAME') AS m ON m.surface_frame_trace_id = r.surface_frame_id
+LEFT JOIN _chrome_step!(chrome_graphics_pipeline_surface_frame_steps, 'STEP_RECEIVE_COMPOSITOR_FRAME') AS v ON v.surface_frame_trace_id = r.surface_frame_id
+LEFT JOIN _chrome_step!(chrome_graphics_pipeline_display_frame_steps, 'STEP_DRAW_AND_SWAP') AS d ON d.display_trace_id = r.display_trace_id
+LEFT JOIN _chrome_step!(chrome_graphics_pipeline_display_frame_steps, 'STEP_SEND_BUFFER_SWAP') AS w ON w.display_trace_id = r.display_trace_id
+LEFT JOIN _chrome_step!(chrome_graphics_pipeline_display_frame_steps, 'STEP_BUFFER_SWAP_POST_SUBMIT') AS p ON p.display_trace_id = r.display_trace_id
+WHERE r.scroll_update_latency_id = r.presentation_latency_id;
 
 -- Both halves. A time between two steps can be below zero, where their slices overlap.
 CREATE PERFETTO TABLE chrome_scroll_update_info(
@@ -560,17 +539,16 @@ FROM chrome_scroll_update_input_pipeline AS i
 LEFT JOIN chrome_scroll_update_frame_pipeline AS f ON f.id = i.presented_in_frame_id
 LEFT JOIN thread AS t ON t.utid = i.browser_utid
 LEFT JOIN process AS p ON p.upid = t.upid
-WINDOW by_time AS (PARTITION BY i.scroll_id ORDER BY i.generation_ts)
-ORDER BY i.generation_ts;
+WINDOW by_time AS (PARTITION BY i.scroll_id ORDER BY i.generation_ts);
 
--- The same of the frame before in the scroll, taken away.
+-- The same of the frame before, taken away; NULL for the first input of a scroll.
 CREATE PERFETTO MACRO _chrome_scroll_frame_stage_delta(
   -- Column with the time.
   name ColumnName
 )
-RETURNS Expr AS ($name - lag($name) OVER by_frame);
+RETURNS Expr AS iif(u.is_first_scroll_update_in_scroll, NULL, $name - lag($name) OVER by_frame);
 
--- Frames that were shown, with the way of their first input.
+-- Frames that inputs went into, with the way of their first input.
 CREATE PERFETTO TABLE chrome_scroll_frame_info(
   -- The whole frame.
   id LONG,
@@ -606,96 +584,83 @@ CREATE PERFETTO TABLE chrome_scroll_frame_info(
   browser_utid JOINID(thread.id),
   -- From there to when the browser's main thread got it.
   first_input_generation_to_browser_main_dur DURATION,
-  -- The difference to the frame before in the scroll.
+  -- The difference to the frame before.
   first_input_generation_to_browser_main_delta_dur DURATION,
   -- How long the browser took to make a scroll of the touch.
   first_input_touch_move_processing_dur DURATION,
-  -- The difference to the frame before in the scroll.
+  -- The difference to the frame before.
   first_input_touch_move_processing_delta_dur DURATION,
   -- The renderer's compositor.
   compositor_utid JOINID(thread.id),
   -- From there to the renderer's compositor.
   first_input_browser_to_compositor_delay_dur DURATION,
-  -- The difference to the frame before in the scroll.
+  -- The difference to the frame before.
   first_input_browser_to_compositor_delay_delta_dur DURATION,
   -- From that start to its end.
   first_input_compositor_dispatch_dur DURATION,
-  -- The difference to the frame before in the scroll.
+  -- The difference to the frame before.
   first_input_compositor_dispatch_delta_dur DURATION,
   -- From there to when the compositor began with the scroll in a frame.
   first_input_compositor_dispatch_to_on_begin_frame_delay_dur DURATION,
-  -- The difference to the frame before in the scroll.
+  -- The difference to the frame before.
   first_input_compositor_dispatch_to_on_begin_frame_delay_delta_dur DURATION,
   -- How long it took for it.
   compositor_on_begin_frame_dur DURATION,
-  -- The difference to the frame before in the scroll.
+  -- The difference to the frame before.
   compositor_on_begin_frame_delta_dur DURATION,
   -- From there to when it began to make the frame.
   compositor_on_begin_frame_to_generation_delay_dur DURATION,
-  -- The difference to the frame before in the scroll.
+  -- The difference to the frame before.
   compositor_on_begin_frame_to_generation_delay_delta_dur DURATION,
   -- From there to when it submitted the frame.
   compositor_generate_frame_to_submit_frame_dur DURATION,
-  -- The difference to the frame before in the scroll.
+  -- The difference to the frame before.
   compositor_generate_frame_to_submit_frame_delta_dur DURATION,
   -- Its length.
   compositor_submit_frame_dur DURATION,
-  -- The difference to the frame before in the scroll.
+  -- The difference to the frame before.
   compositor_submit_frame_delta_dur DURATION,
   -- The GPU process' compositor.
   viz_compositor_utid JOINID(thread.id),
   -- From there to the GPU process' compositor.
   compositor_to_viz_delay_dur DURATION,
-  -- The difference to the frame before in the scroll.
+  -- The difference to the frame before.
   compositor_to_viz_delay_delta_dur DURATION,
   -- From that start to its end.
   viz_receive_compositor_frame_dur DURATION,
-  -- The difference to the frame before in the scroll.
+  -- The difference to the frame before.
   viz_receive_compositor_frame_delta_dur DURATION,
   -- From there to when it began to draw.
   viz_wait_for_draw_dur DURATION,
-  -- The difference to the frame before in the scroll.
+  -- The difference to the frame before.
   viz_wait_for_draw_delta_dur DURATION,
   -- From that start to when the swap was sent.
   viz_draw_and_swap_dur DURATION,
-  -- The difference to the frame before in the scroll.
+  -- The difference to the frame before.
   viz_draw_and_swap_delta_dur DURATION,
   -- The GPU's thread.
   viz_gpu_thread_utid JOINID(thread.id),
   -- From there to the GPU's thread.
   viz_to_gpu_delay_dur DURATION,
-  -- The difference to the frame before in the scroll.
+  -- The difference to the frame before.
   viz_to_gpu_delay_delta_dur DURATION,
   -- From that start to its end.
   viz_swap_buffers_dur DURATION,
-  -- The difference to the frame before in the scroll.
+  -- The difference to the frame before.
   viz_swap_buffers_delta_dur DURATION,
   -- From there to when the system took the buffer.
   viz_swap_buffers_to_latch_dur DURATION,
-  -- The difference to the frame before in the scroll.
+  -- The difference to the frame before.
   viz_swap_buffers_to_latch_delta_dur DURATION,
   -- How long it was drawn into.
   buffer_available_to_ready_dur DURATION,
-  -- The difference to the frame before in the scroll.
+  -- The difference to the frame before.
   buffer_available_to_ready_delta_dur DURATION,
   -- From there to when it was on the screen.
   viz_latch_to_presentation_dur DURATION,
-  -- The difference to the frame before in the scroll.
+  -- The difference to the frame before.
   viz_latch_to_presentation_delta_dur DURATION
 ) AS
-WITH
-  moved AS (
-    SELECT u.frame_display_id, sum(i.delta_y) AS input_delta_y, sum(p.delta_y) AS presented_delta_y
-    FROM chrome_scroll_update_info AS u
-    LEFT JOIN chrome_scroll_input_deltas AS i ON i.scroll_update_id = u.id
-    LEFT JOIN chrome_scroll_presented_deltas AS p ON p.scroll_update_id = u.id
-    GROUP BY u.frame_display_id
-  ),
-  firsts AS (
-    SELECT *, row_number() OVER (PARTITION BY frame_display_id ORDER BY generation_ts) AS place
-    FROM chrome_scroll_update_info
-    WHERE frame_display_id IS NOT NULL AND is_presented
-  )
 SELECT
   u.frame_display_id AS id,
   u.scroll_id,
@@ -704,8 +669,13 @@ SELECT
   cast_int!(u.vsync_interval_ms * 1e6) AS vsync_interval_dur,
   u.is_janky,
   u.is_inertial,
-  d.input_delta_y AS total_input_delta_y,
-  d.presented_delta_y AS presented_scrolled_delta_y,
+  (
+    SELECT sum(i.delta_y)
+    FROM chrome_scroll_input_offsets AS i
+    JOIN chrome_scroll_update_info AS o ON o.id = i.scroll_update_id
+    WHERE o.frame_display_id = u.frame_display_id
+  ) AS total_input_delta_y,
+  d.delta_y AS presented_scrolled_delta_y,
   u.browser_uptime_dur,
   u.generation_ts AS first_input_generation_ts,
   u.input_reader_dur,
@@ -752,11 +722,10 @@ SELECT
   _chrome_scroll_frame_stage_delta!(u.buffer_available_to_ready_dur) AS buffer_available_to_ready_delta_dur,
   u.viz_latch_to_presentation_dur,
   _chrome_scroll_frame_stage_delta!(u.viz_latch_to_presentation_dur) AS viz_latch_to_presentation_delta_dur
-FROM firsts AS u
-JOIN moved AS d USING (frame_display_id)
-WHERE u.place = 1
-WINDOW by_frame AS (PARTITION BY u.scroll_id ORDER BY u.presentation_timestamp, u.generation_ts)
-ORDER BY u.presentation_timestamp;
+FROM chrome_scroll_update_info AS u
+LEFT JOIN chrome_presented_scroll_offsets AS d ON d.scroll_update_id = u.id
+WHERE u.is_first_scroll_update_in_frame AND u.frame_display_id IS NOT NULL
+WINDOW by_frame AS (ORDER BY u.generation_ts);
 
 -- The steps of the way, by the columns of chrome_scroll_update_info that tell them.
 CREATE PERFETTO TABLE chrome_scroll_update_info_step_templates(

@@ -1,8 +1,8 @@
 -- How long Chrome took from an input to the picture that shows it, by its slices "EventLatency".
 
--- Parts of them, at any depth below: (latency_id, name, ts, ts_end); NULL for an end that nobody saw.
+-- Parts of them, at any depth below: (latency_id, id, name, ts, ts_end); NULL for an end that nobody saw.
 CREATE PERFETTO TABLE _chrome_latency_parts AS
-SELECT a.id AS latency_id, s.name, s.ts, iif(s.dur < 0, NULL, s.ts + s.dur) AS ts_end
+SELECT a.id AS latency_id, s.id, s.name, s.ts, iif(s.dur < 0, NULL, s.ts + s.dur) AS ts_end
 FROM slice AS s
 JOIN ancestor_slice(s.id) AS a
 WHERE
@@ -12,35 +12,40 @@ WHERE
     OR s.name GLOB '*ToPresentation'
     OR s.name GLOB '*ToPresentationCompositorFrame'
   )
-ORDER BY a.id, s.ts;
+ORDER BY a.id, s.id;
 
--- Start of the first slice of a name below another.
+CREATE PERFETTO INDEX _chrome_latency_parts_by_latency ON _chrome_latency_parts(latency_id);
+
+-- Start of the first slice below another whose name fits a pattern.
 CREATE PERFETTO FUNCTION _descendant_slice_begin(
   parent_id LONG,
+  -- The pattern (GLOB).
   child_name STRING
 )
 RETURNS LONG AS
-SELECT min(d.ts) FROM descendant_slice($parent_id) AS d WHERE d.name = $child_name;
+SELECT d.ts FROM descendant_slice($parent_id) AS d WHERE d.name GLOB $child_name ORDER BY d.id LIMIT 1;
 
 -- End of that slice; NULL for one that has none.
 CREATE PERFETTO FUNCTION _descendant_slice_end(
   parent_id LONG,
+  -- The pattern (GLOB).
   child_name STRING
 )
 RETURNS LONG AS
 SELECT iif(d.dur = -1, NULL, d.ts + d.dur)
 FROM descendant_slice($parent_id) AS d
-WHERE d.name = $child_name
-ORDER BY d.ts
+WHERE d.name GLOB $child_name
+ORDER BY d.id
 LIMIT 1;
 
 -- Is there one?
 CREATE PERFETTO FUNCTION _has_descendant_slice_with_name(
   id LONG,
+  -- The pattern (GLOB).
   descendant_name STRING
 )
 RETURNS BOOL AS
-SELECT EXISTS (SELECT 1 FROM descendant_slice($id) AS d WHERE d.name = $descendant_name);
+SELECT EXISTS (SELECT 1 FROM descendant_slice($id) AS d WHERE d.name GLOB $descendant_name);
 
 -- When the picture of an EventLatency was on the screen: the end of the part that names this, which is another one in older releases.
 CREATE PERFETTO FUNCTION _get_presentation_timestamp(
@@ -50,19 +55,21 @@ RETURNS LONG AS
 SELECT
   coalesce(
     _descendant_slice_end($id, 'SwapEndToPresentationCompositorFrame'),
-    _descendant_slice_end($id, 'LatchToPresentation'),
-    _descendant_slice_end($id, 'SwapStartToPresentation'),
+    _descendant_slice_end($id, '*ToPresentation'),
     _descendant_slice_end($id, 'LatchToSwapEnd')
   );
 
--- Start, or end, of the part of that name.
+-- Start, or end, of the first part of that name.
 CREATE PERFETTO MACRO _latency_part(
   -- ts or ts_end.
   moment ColumnName,
   -- What the name looks like.
   pattern Expr
 )
-RETURNS Expr AS min(iif(p.name GLOB $pattern, p.$moment, NULL));
+RETURNS Expr AS
+(
+  SELECT p.$moment FROM _chrome_latency_parts AS p WHERE p.latency_id = s.id AND p.name GLOB $pattern ORDER BY p.id LIMIT 1
+);
 
 -- All of them.
 CREATE PERFETTO TABLE chrome_event_latencies(
@@ -101,24 +108,6 @@ CREATE PERFETTO TABLE chrome_event_latencies(
   -- When it was on the screen.
   presentation_timestamp LONG
 ) AS
-WITH
-  parts AS (
-    SELECT
-      latency_id,
-      max(p.name GLOB 'Submit*ToPresentationCompositorFrame') AS is_presented,
-      _latency_part!(ts, 'BufferAvailableToBufferReady') AS buffer_available_timestamp,
-      _latency_part!(ts, 'BufferReadyToLatch') AS buffer_ready_timestamp,
-      coalesce(_latency_part!(ts, 'LatchToSwapEnd'), _latency_part!(ts, 'LatchToPresentation')) AS latch_timestamp,
-      _latency_part!(ts, 'SwapEndToPresentationCompositorFrame') AS swap_end_timestamp,
-      -- what tells when the frame was shown differs between releases
-      coalesce(
-        _latency_part!(ts_end, 'SwapEndToPresentationCompositorFrame'),
-        _latency_part!(ts_end, '*ToPresentation'),
-        _latency_part!(ts_end, 'LatchToSwapEnd')
-      ) AS presentation_timestamp
-    FROM _chrome_latency_parts AS p
-    GROUP BY latency_id
-  )
 SELECT
   s.id,
   s.name,
@@ -127,18 +116,24 @@ SELECT
   extract_arg(s.arg_set_id, 'event_latency.event_latency_id') AS scroll_update_id,
   extract_arg(s.arg_set_id, 'event_latency.surface_frame_trace_id') AS surface_frame_trace_id,
   extract_arg(s.arg_set_id, 'event_latency.display_trace_id') AS display_trace_id,
-  coalesce(p.is_presented, 0) AS is_presented,
+  EXISTS (
+    SELECT 1 FROM _chrome_latency_parts AS p WHERE p.latency_id = s.id AND p.name GLOB 'Submit*ToPresentationCompositorFrame'
+  ) AS is_presented,
   extract_arg(s.arg_set_id, 'event_latency.event_type') AS event_type,
   s.track_id,
   extract_arg(s.arg_set_id, 'event_latency.vsync_interval_ms') AS vsync_interval_ms,
   coalesce(extract_arg(s.arg_set_id, 'event_latency.is_janky_scrolled_frame'), 0) AS is_janky_scrolled_frame,
-  p.buffer_available_timestamp,
-  p.buffer_ready_timestamp,
-  p.latch_timestamp,
-  p.swap_end_timestamp,
-  p.presentation_timestamp
+  _latency_part!(ts, 'BufferAvailableToBufferReady') AS buffer_available_timestamp,
+  _latency_part!(ts, 'BufferReadyToLatch') AS buffer_ready_timestamp,
+  coalesce(_latency_part!(ts, 'LatchToSwapEnd'), _latency_part!(ts, 'LatchToPresentation')) AS latch_timestamp,
+  _latency_part!(ts, 'SwapEndToPresentationCompositorFrame') AS swap_end_timestamp,
+  -- what tells when the frame was shown differs between releases
+  coalesce(
+    _latency_part!(ts_end, 'SwapEndToPresentationCompositorFrame'),
+    _latency_part!(ts_end, '*ToPresentation'),
+    _latency_part!(ts_end, 'LatchToSwapEnd')
+  ) AS presentation_timestamp
 FROM slice AS s
-LEFT JOIN parts AS p ON p.latency_id = s.id
 WHERE s.name = 'EventLatency'
 ORDER BY s.id;
 

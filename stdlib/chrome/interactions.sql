@@ -24,5 +24,4 @@ SELECT id, 'chrome_startups', name, startup_begin_ts, coalesce(first_visible_con
 FROM chrome_startups
 UNION ALL
 SELECT id, 'chrome_web_content_interactions', 'InteractionToFirstPaint', ts, dur
-FROM chrome_web_content_interactions
-ORDER BY 4;
+FROM chrome_web_content_interactions;

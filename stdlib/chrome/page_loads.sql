@@ -1,18 +1,6 @@
 -- Pages that Chrome loaded, and what of them was there when.
 
--- The slices that Chrome's metrics of page loads write, with navigation and process.
-CREATE PERFETTO TABLE _chrome_page_load_marks AS
-SELECT
-  s.id,
-  s.name,
-  s.ts,
-  s.dur,
-  extract_arg(s.arg_set_id, 'page_load.navigation_id') AS navigation_id,
-  extract_arg(s.arg_set_id, 'page_load.url') AS url,
-  t.upid
-FROM slice AS s
-JOIN process_track AS t ON t.id = s.track_id
-WHERE s.name GLOB 'PageLoadMetrics.*';
+INCLUDE PERFETTO MODULE slices.with_context;
 
 -- The spans of one of Chrome's metrics of page loads, by its name.
 CREATE PERFETTO FUNCTION _page_load_metrics(
@@ -28,28 +16,23 @@ RETURNS TABLE(
   -- The browser's process: row of process.
   browser_upid LONG
 ) AS
-SELECT ts, dur, navigation_id, upid AS browser_upid
-FROM _chrome_page_load_marks
+SELECT ts, dur, extract_arg(arg_set_id, 'page_load.navigation_id') AS navigation_id, upid AS browser_upid
+FROM process_slice
 WHERE name = $event_name;
-
--- When a mark of a load ended.
-CREATE PERFETTO FUNCTION _chrome_page_load_end(
-  navigation_id LONG,
-  upid LONG,
-  name STRING
-)
-RETURNS LONG AS
-SELECT max(ts + dur)
-FROM _chrome_page_load_marks
-WHERE navigation_id = $navigation_id AND upid = $upid AND name = $name;
 
 -- The first things painted: the loads that chrome_page_loads has.
 CREATE PERFETTO VIEW _fcp_metrics AS
-SELECT navigation_id, upid AS browser_upid, ts, dur, url
-FROM _chrome_page_load_marks
-WHERE name = 'PageLoadMetrics.NavigationToFirstContentfulPaint' AND dur >= 0;
+SELECT
+  ts,
+  dur,
+  extract_arg(arg_set_id, 'page_load.navigation_id') AS navigation_id,
+  extract_arg(arg_set_id, 'page_load.url') AS url,
+  upid AS browser_upid
+FROM process_slice
+WHERE name = 'PageLoadMetrics.NavigationToFirstContentfulPaint';
 
--- Loads that painted something. The last report of the largest thing painted counts.
+-- Loads that painted something; one row for each report of any of the other moments. What is not the end of a paint is the start of the
+-- slice that tells it.
 CREATE PERFETTO TABLE chrome_page_loads(
   -- Number of the page load.
   id LONG,
@@ -80,30 +63,25 @@ CREATE PERFETTO TABLE chrome_page_loads(
   -- The browser's process: row of process.
   browser_upid LONG
 ) AS
-WITH
-  loads AS (
-    SELECT navigation_id, browser_upid AS upid, ts, dur, url FROM _fcp_metrics
-  ),
-  ends AS (
-    SELECT
-      *,
-      _chrome_page_load_end(navigation_id, upid, 'PageLoadMetrics.NavigationToLargestContentfulPaint') AS lcp_ts
-    FROM loads
-  )
 SELECT
-  row_number() OVER (ORDER BY ts) AS id,
-  navigation_id,
-  ts AS navigation_start_ts,
-  dur AS fcp,
-  ts + dur AS fcp_ts,
-  lcp_ts - ts AS lcp,
-  lcp_ts,
-  _chrome_page_load_end(navigation_id, upid, 'PageLoadMetrics.NavigationToDOMContentLoadedEventFired')
-    AS dom_content_loaded_event_ts,
-  _chrome_page_load_end(navigation_id, upid, 'PageLoadMetrics.NavigationToMainFrameOnLoad') AS load_event_ts,
-  _chrome_page_load_end(navigation_id, upid, 'PageLoadMetrics.UserTimingMarkFullyLoaded') AS mark_fully_loaded_ts,
-  _chrome_page_load_end(navigation_id, upid, 'PageLoadMetrics.UserTimingMarkFullyVisible') AS mark_fully_visible_ts,
-  _chrome_page_load_end(navigation_id, upid, 'PageLoadMetrics.UserTimingMarkInteractive') AS mark_interactive_ts,
-  url,
-  upid AS browser_upid
-FROM ends;
+  row_number() OVER (ORDER BY f.ts) AS id,
+  f.navigation_id,
+  f.ts AS navigation_start_ts,
+  f.dur AS fcp,
+  f.ts + f.dur AS fcp_ts,
+  l.dur AS lcp,
+  l.ts + l.dur AS lcp_ts,
+  d.ts AS dom_content_loaded_event_ts,
+  o.ts AS load_event_ts,
+  ml.ts AS mark_fully_loaded_ts,
+  mv.ts AS mark_fully_visible_ts,
+  mi.ts AS mark_interactive_ts,
+  f.url,
+  f.browser_upid
+FROM _fcp_metrics AS f
+LEFT JOIN _page_load_metrics('PageLoadMetrics.NavigationToLargestContentfulPaint') AS l USING (navigation_id, browser_upid)
+LEFT JOIN _page_load_metrics('PageLoadMetrics.NavigationToDOMContentLoadedEventFired') AS d USING (navigation_id, browser_upid)
+LEFT JOIN _page_load_metrics('PageLoadMetrics.NavigationToMainFrameOnLoad') AS o USING (navigation_id, browser_upid)
+LEFT JOIN _page_load_metrics('PageLoadMetrics.UserTimingMarkFullyLoaded') AS ml USING (navigation_id, browser_upid)
+LEFT JOIN _page_load_metrics('PageLoadMetrics.UserTimingMarkFullyVisible') AS mv USING (navigation_id, browser_upid)
+LEFT JOIN _page_load_metrics('PageLoadMetrics.UserTimingMarkInteractive') AS mi USING (navigation_id, browser_upid);

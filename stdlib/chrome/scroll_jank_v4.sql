@@ -153,7 +153,7 @@ LEFT JOIN _chrome_scroll_jank_v4_sub_slice!(
   _chrome_scroll_jank_v4_slices, _chrome_scroll_jank_v4_has_result_id, ('Begin frame')
 ) AS b ON b.id = r.id
 LEFT JOIN _chrome_scroll_jank_v4_sub_slice!(
-  _chrome_scroll_jank_v4_slices, _chrome_scroll_jank_v4_has_result_id, (SELECT n.name FROM slice AS n WHERE n.name GLOB '*[Pp]resentation')
+  _chrome_scroll_jank_v4_slices, _chrome_scroll_jank_v4_has_result_id, ('Presentation', 'Extrapolated presentation')
 ) AS p ON p.id = r.id
 ORDER BY r.ts;
 

@@ -84,7 +84,7 @@ CREATE PERFETTO TABLE chrome_speedometer_2_1_iteration(
 ) AS
 WITH
   suites AS (
-    SELECT iteration, sum(dur) / 1e6 AS ms, min(ts) AS ts, max(ts + dur) AS ts_end
+    SELECT iteration, sum(dur / 1e6) AS ms, min(ts) AS ts, max(ts + dur) AS ts_end
     FROM chrome_speedometer_2_1_measure
     GROUP BY iteration, suite_name
   ),

@@ -77,7 +77,7 @@ CREATE PERFETTO TABLE chrome_speedometer_3_iteration(
 ) AS
 WITH
   suites AS (
-    SELECT iteration, sum(dur) / 1e6 AS ms FROM chrome_speedometer_3_measure GROUP BY iteration, suite_name
+    SELECT iteration, sum(dur / 1e6) AS ms FROM chrome_speedometer_3_measure GROUP BY iteration, suite_name
   ),
   means AS (SELECT iteration, exp(avg(ln(ms))) AS geomean FROM suites GROUP BY iteration)
 SELECT i.ts, i.dur, i.name, i.iteration, m.geomean, 1000.0 / m.geomean AS score

@@ -2,31 +2,41 @@
 
 INCLUDE PERFETTO MODULE slices.with_context;
 
--- Slices of a start, by the number of its activity.
-CREATE PERFETTO TABLE _chrome_startup_marks AS
+-- Starts, those without anything to see, too: one begins where its time to the first visible content does, else with its activity.
+CREATE PERFETTO VIEW _startup_start_events AS
+WITH
+  begun AS (
+    SELECT extract_arg(arg_set_id, 'startup.activity_id') AS activity_id, ts, upid AS browser_upid
+    FROM thread_slice
+    WHERE name = 'Startup.ActivityStart'
+  ),
+  seen AS (
+    SELECT extract_arg(arg_set_id, 'startup.activity_id') AS activity_id, ts, dur, upid AS browser_upid
+    FROM process_slice
+    WHERE name = 'Startup.TimeToFirstVisibleContent2'
+  ),
+  activities AS (
+    SELECT DISTINCT activity_id, browser_upid
+    FROM (SELECT activity_id, browser_upid FROM begun UNION ALL SELECT activity_id, browser_upid FROM seen)
+  )
 SELECT
-  id,
-  name,
-  ts,
-  dur,
-  extract_arg(arg_set_id, 'startup.activity_id') AS activity_id,
-  extract_arg(arg_set_id, 'startup.launch_cause') AS launch_cause,
-  upid
-FROM thread_or_process_slice
-WHERE name GLOB 'Startup.*';
+  a.activity_id,
+  'Startup' AS name,
+  coalesce(s.ts, b.ts) AS startup_begin_ts,
+  s.ts + s.dur AS first_visible_content_ts,
+  a.browser_upid
+FROM activities AS a
+LEFT JOIN seen AS s USING (activity_id, browser_upid)
+LEFT JOIN begun AS b USING (activity_id, browser_upid);
 
 -- What starts were caused by; told behind their beginning, under the same number of the activity.
 CREATE PERFETTO VIEW _launch_causes AS
-SELECT activity_id, launch_cause, ts, upid AS browser_upid
-FROM _chrome_startup_marks
+SELECT
+  extract_arg(arg_set_id, 'startup.activity_id') AS activity_id,
+  extract_arg(arg_set_id, 'startup.launch_cause') AS launch_cause,
+  upid AS browser_upid
+FROM thread_slice
 WHERE name = 'Startup.LaunchCause';
-
--- What starts begin with, those without anything to see, too: the first thing known of each.
-CREATE PERFETTO VIEW _startup_start_events AS
-SELECT activity_id, name, min(ts) AS ts, dur, upid AS browser_upid
-FROM _chrome_startup_marks
-WHERE name = 'Startup.ActivityStart' OR name GLOB 'Startup.TimeToFirstVisibleContent*'
-GROUP BY upid, activity_id;
 
 -- From the first thing known of a start to the first thing seen.
 CREATE PERFETTO TABLE chrome_startups(
@@ -34,7 +44,7 @@ CREATE PERFETTO TABLE chrome_startups(
   id LONG,
   -- Number of the activity.
   activity_id LONG,
-  -- Name of the slice that it begins with.
+  -- Always 'Startup'.
   name STRING,
   -- When it began.
   startup_begin_ts TIMESTAMP,
@@ -46,21 +56,12 @@ CREATE PERFETTO TABLE chrome_startups(
   browser_upid LONG
 ) AS
 SELECT
-  row_number() OVER (ORDER BY b.ts) AS id,
-  b.activity_id,
-  b.name,
-  b.ts AS startup_begin_ts,
-  (
-    SELECT max(v.ts + v.dur)
-    FROM _chrome_startup_marks AS v
-    WHERE v.name GLOB 'Startup.TimeToFirstVisibleContent*' AND v.upid = b.browser_upid AND v.activity_id IS b.activity_id
-  ) AS first_visible_content_ts,
-  (
-    SELECT c.launch_cause
-    FROM _launch_causes AS c
-    WHERE c.browser_upid = b.browser_upid AND c.activity_id IS b.activity_id
-    ORDER BY c.ts
-    LIMIT 1
-  ) AS launch_cause,
-  b.browser_upid AS browser_upid
-FROM _startup_start_events AS b;
+  row_number() OVER (ORDER BY e.startup_begin_ts) AS id,
+  e.activity_id,
+  e.name,
+  e.startup_begin_ts,
+  e.first_visible_content_ts,
+  c.launch_cause,
+  e.browser_upid
+FROM _startup_start_events AS e
+LEFT JOIN _launch_causes AS c USING (activity_id, browser_upid);

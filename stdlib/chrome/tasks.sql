@@ -1,10 +1,163 @@
 -- What Chrome's threads worked on.
 
-INCLUDE PERFETTO MODULE slices.with_context;
+-- Does a slice of a name lie around another?
+CREATE PERFETTO FUNCTION _has_parent_slice_with_name(
+  -- Row of slice.
+  id LONG,
+  -- The name.
+  parent_name STRING
+)
+RETURNS BOOL AS
+SELECT EXISTS (SELECT 1 FROM ancestor_slice($id) AS a WHERE a.name = $parent_name);
 
--- The name of a Java view without what its class adds, and whether it was drawn for a picture of the tool bar.
+-- The hash of the message that a task handles, as Mojo has it: older releases tell it in a slice below.
+CREATE PERFETTO FUNCTION _extract_mojo_ipc_hash(
+  -- Row of slice.
+  slice_id LONG
+)
+RETURNS LONG AS
+SELECT extract_arg(d.arg_set_id, 'chrome_mojo_event_info.ipc_hash')
+FROM descendant_slice($slice_id) AS d
+WHERE d.name = 'ScopedSetIpcHash'
+ORDER BY d.id
+LIMIT 1;
+
+-- Which frame of a page a task of a navigation is about (PRIMARY_MAIN_FRAME, SUBFRAME, …), as the first slice below it that knows
+-- tells; NULL: none does.
+CREATE PERFETTO FUNCTION _extract_frame_type(
+  -- Row of slice.
+  slice_id LONG
+)
+RETURNS LONG AS
+SELECT extract_arg(d.arg_set_id, 'render_frame_host.frame_type')
+FROM descendant_slice($slice_id) AS d
+WHERE
+  d.name IN (
+    'RenderFrameHostImpl::BeginNavigation',
+    'RenderFrameHostImpl::DidCommitProvisionalLoad',
+    'RenderFrameHostImpl::DidCommitSameDocumentNavigation',
+    'RenderFrameHostImpl::DidStopLoading'
+  )
+LIMIT 1;
+
+-- What the messages of navigations are called; NULL for other ones.
+CREATE PERFETTO FUNCTION _human_readable_navigation_task_name(
+  -- Name of the task, as _descendant_mojo_slice has it.
+  task_name STRING
+)
+RETURNS STRING AS
+SELECT
+  'FrameHost::' || CASE $task_name
+    WHEN 'content.mojom.FrameHost message (hash=2168461044)' THEN 'BeginNavigation'
+    WHEN 'content.mojom.FrameHost message (hash=3561497419)' THEN 'DidCommitProvisionalLoad'
+    WHEN 'content.mojom.FrameHost message (hash=1421450774)' THEN 'DidCommitSameDocumentNavigation'
+    WHEN 'content.mojom.FrameHost message (hash=368650583)' THEN 'DidStopLoading'
+  END;
+
+-- The name of a task of the scheduler, from where it was asked for.
+CREATE PERFETTO FUNCTION _format_scheduler_task_name(
+  task_name STRING
+)
+RETURNS STRING AS
+SELECT 'RunTask(posted_from=' || coalesce($task_name, '') || ')';
+
+-- Does a category name Java's work only, not the outermost of a thread?
+CREATE PERFETTO FUNCTION _java_not_top_level_category(
+  category STRING
+)
+RETURNS BOOL AS
+SELECT $category GLOB '*Java*' AND NOT $category GLOB '*toplevel*';
+
+-- Is a category one of the outermost work of a thread?
+CREATE PERFETTO FUNCTION _any_top_level_category(
+  category STRING
+)
+RETURNS BOOL AS
+SELECT $category IN ('toplevel', 'toplevel,viz', 'toplevel,Java');
+
+-- The task type of work that holds operations with views.
+CREATE PERFETTO FUNCTION _get_java_views_task_type(
+  -- Its kind, as _chrome_slices_with_java_views has it.
+  kind STRING
+)
+RETURNS STRING AS
+SELECT
+  CASE $kind
+    WHEN 'Choreographer' THEN 'choreographer'
+    WHEN 'SingleThreadProxy::BeginMainFrame' THEN 'ui_thread_begin_main_frame'
+  END;
+
+-- Slices that receive a message of Mojo: the interface, the hash of the message, and whether it is one or the answer to one; NULL where
+-- the slice is named after the message. Two kinds of them are of older releases.
+CREATE PERFETTO TABLE _chrome_mojo_slices AS
+SELECT
+  extract_arg(arg_set_id, 'chrome_mojo_event_info.mojo_interface_tag') AS interface_name,
+  extract_arg(arg_set_id, 'chrome_mojo_event_info.ipc_hash') AS ipc_hash,
+  CASE name WHEN 'Receive mojo message' THEN 'message' WHEN 'Receive mojo reply' THEN 'reply' END AS message_type,
+  id
+FROM slice
+WHERE category GLOB '*toplevel*' AND name GLOB 'Receive *'
+UNION ALL
+SELECT name, _extract_mojo_ipc_hash(id), 'message', id
+FROM slice
+WHERE category GLOB '*mojom*' AND name GLOB '*.mojom.*'
+UNION ALL
+SELECT
+  coalesce(
+    extract_arg(arg_set_id, 'chrome_mojo_event_info.watcher_notify_interface_tag'),
+    extract_arg(arg_set_id, 'chrome_mojo_event_info.mojo_interface_tag')
+  ),
+  _extract_mojo_ipc_hash(id),
+  'message',
+  id
+FROM slice
+WHERE category GLOB '*toplevel*' AND name = 'Connector::DispatchMessage'
+ORDER BY id;
+
+-- The outermost operations with views that no library or system names; the name is without what is done to the view. Was it drawn for a
+-- picture of the tool bar, by software or by hardware?
+CREATE PERFETTO TABLE _chrome_java_views AS
+WITH
+  views AS (
+    SELECT
+      id,
+      replace(
+        replace(replace(replace(replace(name, '.draw', ''), '.onLayout', ''), '.onMeasure', ''), '.Layout', ''), '.Measure', ''
+      ) AS name,
+      ts,
+      dur
+    FROM slice
+    WHERE _java_not_top_level_category(category) AND dur > 0
+  ),
+  telling AS MATERIALIZED (
+    SELECT *
+    FROM views
+    WHERE
+      name NOT IN (
+        'AppCompatImageButton', 'ComponentHost', 'CompositorView:finalizeLayers', 'CompositorViewHolder', 'CompositorViewHolder:layout',
+        'CompositorViewHolder:updateContentViewChildrenDimension', 'ContentFrameLayout', 'CoordinatorLayout',
+        'CoordinatorLayoutForPointer', 'FitWindowsFrameLayout', 'FitWindowsLinearLayout', 'LayoutDriver:onUpdate',
+        'OptimizedFrameLayout', 'ScrollingBottomViewResourceFrameLayout', 'ViewResourceAdapter:captureWithHardwareDraw',
+        'ViewResourceAdapter:captureWithSoftwareDraw', 'ViewResourceAdapter:getBitmap', 'ViewResourceFrameLayout'
+      )
+  ),
+  inner_views AS (
+    SELECT v.id FROM telling AS v JOIN ancestor_slice(v.id) AS a JOIN telling AS around ON around.id = a.id
+  )
+SELECT
+  id,
+  name,
+  ts,
+  dur,
+  _has_parent_slice_with_name(id, 'ViewResourceAdapter:captureWithSoftwareDraw') AS is_software_screenshot,
+  _has_parent_slice_with_name(id, 'ViewResourceAdapter:captureWithHardwareDraw') AS is_hardware_screenshot
+FROM telling
+WHERE id NOT IN (SELECT id FROM inner_views)
+ORDER BY id;
+
+-- Operations with Java views: the outermost of those that no library or system names.
 CREATE PERFETTO VIEW chrome_java_views(
-  -- Name of the view without what its class adds.
+  -- Name of the view without what is done to it.
   filtered_name STRING,
   -- Was it drawn for a picture, by software?
   is_software_screenshot BOOL,
@@ -13,27 +166,14 @@ CREATE PERFETTO VIEW chrome_java_views(
   -- Row of slice.
   slice_id LONG
 ) AS
-SELECT
-  regexp_extract(name, '^([^.]+(?:\.[^.]+)?)') AS filtered_name,
-  name GLOB '*captureWithSoftwareDraw*' AS is_software_screenshot,
-  name GLOB '*captureWithHardwareDraw*' AS is_hardware_screenshot,
-  id AS slice_id
+SELECT name AS filtered_name, is_software_screenshot, is_hardware_screenshot, id AS slice_id
+FROM _chrome_java_views;
+
+-- Work for frames of Android.
+CREATE PERFETTO VIEW _chrome_choreographer_tasks AS
+SELECT id, 'Choreographer' AS kind, ts, dur, name
 FROM slice
-WHERE category = 'toplevel,viz' OR name GLOB '*ViewResourceAdapter*' OR name GLOB '*View.on*' OR name GLOB '*Layout.on*';
-
--- Does a category name the outermost work of a thread ("toplevel", "toplevel,viz", …)?
-CREATE PERFETTO FUNCTION _any_top_level_category(
-  category STRING
-)
-RETURNS BOOL AS
-SELECT ',' || $category || ',' GLOB '*,toplevel,*';
-
--- Does a category name Java's work only, not the outermost of a thread?
-CREATE PERFETTO FUNCTION _java_not_top_level_category(
-  category STRING
-)
-RETURNS BOOL AS
-SELECT ',' || $category || ',' GLOB '*,Java,*' AND NOT _any_top_level_category($category);
+WHERE name GLOB 'Looper.dispatch: android.view.Choreographer$FrameHandler*';
 
 -- Where a task was asked for, "FILE:FUNCTION"; NULL where its args do not say.
 CREATE PERFETTO FUNCTION _get_posted_from(
@@ -43,12 +183,55 @@ CREATE PERFETTO FUNCTION _get_posted_from(
 RETURNS STRING AS
 SELECT extract_arg($arg_set_id, 'task.posted_from.file_name') || ':' || extract_arg($arg_set_id, 'task.posted_from.function_name');
 
--- The name of a task of the scheduler, from where it was asked for.
-CREATE PERFETTO FUNCTION _format_scheduler_task_name(
-  task_name STRING
+-- The work on frames of the main thread that holds operations with views.
+CREATE PERFETTO FUNCTION _select_begin_main_frame_java_slices(
+  -- Name of the slices.
+  name STRING
 )
-RETURNS STRING AS
-SELECT 'RunTask(posted_from=' || coalesce($task_name, '') || ')';
+RETURNS TABLE(
+  -- Row of slice.
+  id LONG,
+  -- Kind of slice.
+  kind STRING,
+  -- When it began.
+  ts TIMESTAMP,
+  -- Its duration.
+  dur DURATION,
+  -- Its name.
+  name STRING
+) AS
+SELECT id, 'SingleThreadProxy::BeginMainFrame' AS kind, ts, dur, name
+FROM slice
+WHERE
+  name = $name
+  AND _get_posted_from(arg_set_id) = 'cc/trees/single_thread_proxy.cc:ScheduledActionSendBeginMainFrame';
+
+-- Tasks that work on frames, and what the views are called that they did something with, in the order of their first operations; NULL
+-- without any.
+CREATE PERFETTO VIEW _chrome_slices_with_java_views AS
+WITH
+  roots AS (
+    SELECT id, kind FROM _select_begin_main_frame_java_slices('ThreadControllerImpl::RunTask')
+    UNION ALL
+    SELECT id, kind FROM _chrome_choreographer_tasks
+  ),
+  named AS (
+    SELECT r.id, v.name, v.id AS view_id
+    FROM roots AS r
+    JOIN descendant_slice(r.id) AS d
+    JOIN _chrome_java_views AS v ON v.id = d.id
+  )
+SELECT r.id, r.kind, group_concat(DISTINCT n.name ORDER BY n.view_id) AS java_views
+FROM roots AS r
+LEFT JOIN named AS n USING (id)
+GROUP BY r.id;
+
+-- The tasks of the scheduler: (id).
+CREATE PERFETTO TABLE _chrome_scheduler_tasks AS
+SELECT id
+FROM slice
+WHERE category GLOB '*toplevel*' AND name IN ('ThreadControllerImpl::RunTask', 'ThreadPool_RunTask')
+ORDER BY id;
 
 -- Tasks of the scheduler: "RunTask(posted_from=function)". One inside another is part of it.
 CREATE PERFETTO VIEW chrome_scheduler_tasks(
@@ -88,138 +271,44 @@ CREATE PERFETTO VIEW chrome_scheduler_tasks(
   posted_from STRING
 ) AS
 SELECT
-  id,
+  s.id,
   'chrome_scheduler_tasks' AS type,
-  _format_scheduler_task_name(_get_posted_from(arg_set_id)) AS name,
-  ts,
-  dur,
-  utid,
-  thread_name,
-  upid,
-  process_name,
-  track_id,
-  category,
-  depth,
-  parent_id,
-  arg_set_id,
-  thread_ts,
-  thread_dur,
-  _get_posted_from(arg_set_id) AS posted_from
-FROM thread_slice
-WHERE category GLOB '*toplevel*' AND name IN ('ThreadControllerImpl::RunTask', 'ThreadPool_RunTask');
+  _format_scheduler_task_name(_get_posted_from(s.arg_set_id)) AS name,
+  s.ts,
+  s.dur,
+  t.utid,
+  t.name AS thread_name,
+  p.upid,
+  p.name AS process_name,
+  s.track_id,
+  s.category,
+  s.depth,
+  s.parent_id,
+  s.arg_set_id,
+  s.thread_ts,
+  s.thread_dur,
+  _get_posted_from(s.arg_set_id) AS posted_from
+FROM _chrome_scheduler_tasks AS k
+JOIN slice AS s USING (id)
+JOIN thread_track AS r ON r.id = s.track_id
+JOIN thread AS t ON t.utid = r.utid
+JOIN process AS p ON p.upid = t.upid
+ORDER BY s.id;
 
--- Does a slice of a name lie around another?
-CREATE PERFETTO FUNCTION _has_parent_slice_with_name(
-  -- Row of slice.
-  id LONG,
-  -- The name.
-  parent_name STRING
-)
-RETURNS BOOL AS
-SELECT EXISTS (SELECT 1 FROM ancestor_slice($id) AS a WHERE a.name = $parent_name);
-
--- The hash of the message that a task handles, as Mojo has it.
-CREATE PERFETTO FUNCTION _extract_mojo_ipc_hash(
-  -- Row of slice.
-  slice_id LONG
-)
-RETURNS LONG AS
-SELECT extract_arg(arg_set_id, 'chrome_mojo_event_info.ipc_hash') FROM slice WHERE id = $slice_id;
-
--- Work for frames of Android.
-CREATE PERFETTO VIEW _chrome_choreographer_tasks AS
-SELECT id, 'Choreographer' AS kind, ts, dur, name
-FROM slice
-WHERE name GLOB 'Looper.dispatch: android.view.Choreographer$FrameHandler*' OR name GLOB 'Choreographer*';
-
--- The work on frames of the main thread that holds operations with views.
-CREATE PERFETTO FUNCTION _select_begin_main_frame_java_slices(
-  -- Name of the slices.
-  name STRING
-)
-RETURNS TABLE(
-  -- Row of slice.
-  id LONG,
-  -- Kind of slice.
-  kind STRING,
-  -- When it began.
-  ts TIMESTAMP,
-  -- Its duration.
-  dur DURATION,
-  -- Its name.
-  name STRING
-) AS
-SELECT id, 'SingleThreadProxy::BeginMainFrame' AS kind, ts, dur, name
-FROM slice
-WHERE
-  name = $name
-  AND extract_arg(arg_set_id, 'task.posted_from.function_name') = 'ScheduledActionSendBeginMainFrame';
-
--- The outermost operations with views that no library or system names.
-CREATE PERFETTO TABLE _chrome_java_views AS
-WITH
-  views AS MATERIALIZED (SELECT * FROM chrome_java_views),
-  inner_views AS (
-    SELECT v.slice_id
-    FROM views AS v
-    JOIN ancestor_slice(v.slice_id) AS a
-    JOIN views AS around ON around.slice_id = a.id
-  )
-SELECT s.id, s.ts, s.dur, v.filtered_name AS name, v.is_software_screenshot, v.is_hardware_screenshot
-FROM views AS v
-JOIN slice AS s ON s.id = v.slice_id
-WHERE v.slice_id NOT IN (SELECT slice_id FROM inner_views);
-
--- Tasks that did something with views, and what those are called.
-CREATE PERFETTO TABLE _chrome_slices_with_java_views AS
-WITH
-  roots AS (
-    SELECT id, kind FROM _chrome_choreographer_tasks
-    UNION ALL
-    SELECT id, kind FROM _select_begin_main_frame_java_slices('ThreadControllerImpl::RunTask')
-  )
-SELECT r.id, r.kind, group_concat(DISTINCT v.name) AS java_views
-FROM roots AS r
-JOIN descendant_slice(r.id) AS d
-JOIN _chrome_java_views AS v ON v.id = d.id
-GROUP BY r.id;
-
--- Slices that receive a message of Mojo: the interface, the hash of the message, and whether it is one or the answer to one.
-CREATE PERFETTO TABLE _chrome_mojo_slices AS
-SELECT
-  coalesce(
-    extract_arg(arg_set_id, 'chrome_mojo_event_info.mojo_interface_tag'),
-    extract_arg(arg_set_id, 'mojo_interface_tag'),
-    regexp_extract(name, '^Receive ([^ ]+)$')
-  ) AS interface_name,
-  extract_arg(arg_set_id, 'chrome_mojo_event_info.ipc_hash') AS ipc_hash,
-  iif(
-    name GLOB '*reply' OR extract_arg(arg_set_id, 'chrome_mojo_event_info.is_reply'), 'reply', 'message'
-  ) AS message_type,
-  id
-FROM slice
-WHERE _any_top_level_category(category) AND (name GLOB 'Receive *' OR name = 'Connector::DispatchMessage');
-
--- The message that a task handles: the first slice inside it that receives one.
+-- The slice that may receive the message that a task handles: the outermost of Mojo's below it. A task that sends a message and waits for
+-- the answer has the sending first, and handles none.
 CREATE PERFETTO FUNCTION _get_descendant_mojo_slice_candidate(
   -- Row of slice: the task.
   slice_id LONG
 )
 RETURNS LONG AS
-SELECT min(d.id) FROM descendant_slice($slice_id) AS d JOIN _chrome_mojo_slices AS m ON m.id = d.id;
+SELECT d.id
+FROM descendant_slice($slice_id) AS d
+WHERE d.category GLOB '*toplevel*' AND d.name NOT IN ('SimpleWatcher::OnHandleReady', 'MessagePipe peer closed')
+ORDER BY d.depth, d.ts
+LIMIT 1;
 
--- The name of a task that handles a message.
-CREATE PERFETTO FUNCTION _chrome_mojo_task_name(
-  interface_name STRING,
-  -- message or reply.
-  message_type STRING,
-  -- The hash of the message, as Mojo has it.
-  ipc_hash LONG
-)
-RETURNS STRING AS
-SELECT coalesce($interface_name, '') || ' ' || $message_type || ' (hash=' || coalesce($ipc_hash, '') || ')';
-
--- The name that such a task has after its message; none for tasks without one.
+-- The name that a task has after the message that it handles; none for tasks without one.
 CREATE PERFETTO FUNCTION _descendant_mojo_slice(
   -- Row of slice: the task.
   slice_id LONG
@@ -227,77 +316,70 @@ CREATE PERFETTO FUNCTION _descendant_mojo_slice(
 RETURNS TABLE(
   task_name STRING
 ) AS
-SELECT _chrome_mojo_task_name(m.interface_name, m.message_type, m.ipc_hash) AS task_name
+SELECT printf('%s %s (hash=%d)', m.interface_name, m.message_type, m.ipc_hash) AS task_name
 FROM _chrome_mojo_slices AS m
 WHERE m.id = _get_descendant_mojo_slice_candidate($slice_id);
 
--- The tasks of the scheduler.
-CREATE PERFETTO TABLE _chrome_scheduler_tasks AS
-SELECT id, name AS task_name, posted_from, ts, dur, utid, upid
-FROM chrome_scheduler_tasks;
-
--- Tasks of the scheduler that Mojo asked for, and the first message inside each. What other tasks wait for is no task of theirs.
-CREATE PERFETTO TABLE _chrome_mojo_tasks AS
-SELECT t.id, min(m.id) AS mojo_id
-FROM _chrome_mojo_slices AS m
-JOIN ancestor_slice(m.id) AS a
-JOIN _chrome_scheduler_tasks AS t ON t.id = a.id
-WHERE t.posted_from GLOB 'mojo/public/*' OR t.posted_from GLOB 'ipc/ipc_mojo_bootstrap.cc:*'
-GROUP BY t.id;
-
--- The name of a task that did something with views.
-CREATE PERFETTO FUNCTION _chrome_java_views_task_name(
-  -- Kind of task.
-  kind STRING,
-  -- What the views are called.
-  java_views STRING
-)
-RETURNS STRING AS
-SELECT $kind || '(java_views=' || $java_views || ')';
-
--- What a thread does outside of the scheduler's tasks: the outermost slices of its loop and of Java.
-CREATE PERFETTO TABLE _chrome_unscheduled_tasks AS
+-- All tasks with their name and type: the outermost slices of threads' loops and of Java.
+CREATE PERFETTO TABLE _chrome_tasks AS
+WITH
+  scheduler AS MATERIALIZED (SELECT id, name, posted_from FROM chrome_scheduler_tasks),
+  mojo AS MATERIALIZED (
+    SELECT t.id, m.task_name AS name
+    FROM scheduler AS t
+    JOIN _descendant_mojo_slice(t.id) AS m
+    WHERE
+      t.posted_from IN (
+        'mojo/public/cpp/system/simple_watcher.cc:Notify',
+        'mojo/public/cpp/system/simple_watcher.cc:ArmOrNotify',
+        'mojo/public/cpp/bindings/lib/connector.cc:PostDispatchNextMessageFromPipe',
+        'ipc/ipc_mojo_bootstrap.cc:Accept'
+      )
+  ),
+  navigations AS MATERIALIZED (
+    SELECT
+      id,
+      _human_readable_navigation_task_name(name) || ' (' || coalesce(_extract_frame_type(id), 'unknown frame type') || ')' AS name
+    FROM mojo
+    WHERE _human_readable_navigation_task_name(name) IS NOT NULL
+  ),
+  java_views AS MATERIALIZED (
+    SELECT
+      id, printf('%s(java_views=%s)', kind, java_views) AS name, _get_java_views_task_type(kind) AS task_type
+    FROM _chrome_slices_with_java_views
+  ),
+  outermost AS (
+    SELECT s.id, s.name
+    FROM slice AS s
+    WHERE
+      _any_top_level_category(s.category)
+      AND NOT EXISTS (SELECT 1 FROM ancestor_slice(s.id) AS a WHERE a.category GLOB '*toplevel*')
+  )
 SELECT
-  s.id,
-  coalesce(_chrome_java_views_task_name(v.kind, v.java_views), s.name) AS name,
+  o.id,
+  coalesce(n.name, v.name, m.name, t.name, o.name) AS name,
   CASE
-    WHEN c.id IS NOT NULL THEN 'choreographer'
-    WHEN s.name GLOB 'Looper.*' OR _java_not_top_level_category(s.category) THEN 'java'
-    WHEN s.name IN ('Receive mojo message', 'Receive mojo reply', 'Receive mojo sync reply') THEN 'mojo'
-    WHEN s.category GLOB '*navigation*' THEN 'navigation_task'
+    WHEN n.id IS NOT NULL THEN 'navigation_task'
+    WHEN v.id IS NOT NULL THEN v.task_type
+    WHEN m.id IS NOT NULL THEN 'mojo'
+    WHEN t.id IS NOT NULL THEN 'scheduler'
     ELSE 'other'
   END AS task_type
-FROM thread_slice AS s
-LEFT JOIN _chrome_choreographer_tasks AS c USING (id)
-LEFT JOIN _chrome_slices_with_java_views AS v USING (id)
-WHERE
-  s.depth = 0
-  AND (_any_top_level_category(s.category) OR _java_not_top_level_category(s.category))
-  AND s.id NOT IN (SELECT id FROM _chrome_scheduler_tasks);
-
--- All tasks with their name and kind.
-CREATE PERFETTO TABLE _chrome_task_kinds AS
-SELECT
-  t.id,
-  CASE
-    WHEN m.id IS NOT NULL THEN _chrome_mojo_task_name(m.interface_name, m.message_type, m.ipc_hash)
-    WHEN v.id IS NOT NULL THEN _chrome_java_views_task_name(v.kind, v.java_views)
-    ELSE t.task_name
-  END AS name,
-  CASE
-    WHEN m.id IS NOT NULL THEN 'mojo'
-    WHEN v.id IS NOT NULL THEN 'ui_thread_begin_main_frame'
-    ELSE 'scheduler'
-  END AS task_type
-FROM _chrome_scheduler_tasks AS t
-LEFT JOIN _chrome_mojo_tasks AS x USING (id)
-LEFT JOIN _chrome_mojo_slices AS m ON m.id = x.mojo_id
-LEFT JOIN _chrome_slices_with_java_views AS v ON v.id = t.id
+FROM outermost AS o
+LEFT JOIN navigations AS n ON n.id = o.id
+LEFT JOIN java_views AS v ON v.id = o.id
+LEFT JOIN mojo AS m ON m.id = o.id
+LEFT JOIN scheduler AS t ON t.id = o.id
 UNION ALL
-SELECT id, name, task_type FROM _chrome_unscheduled_tasks;
+SELECT s.id, s.name, 'java'
+FROM slice AS s
+WHERE
+  _java_not_top_level_category(s.category)
+  AND NOT EXISTS (SELECT 1 FROM ancestor_slice(s.id) AS a WHERE a.category GLOB '*toplevel*' OR a.category GLOB '*Java*')
+ORDER BY 1;
 
 -- Those, and what threads of Chrome do outside of them: the loop of the application, views. A task is named after the message
--- that it handles, and after the views that it draws.
+-- that it handles, and after the views that it draws. Tasks of a thread do not overlap.
 CREATE PERFETTO VIEW chrome_tasks(
   -- Row of slice.
   id LONG,
@@ -331,16 +413,10 @@ CREATE PERFETTO VIEW chrome_tasks(
   full_name STRING
 ) AS
 SELECT
-  s.id, k.name, k.task_type, s.thread_name, s.utid, s.process_name, s.upid, s.ts, s.dur, s.track_id, s.category, s.arg_set_id,
-  s.thread_ts, s.thread_dur, k.name AS full_name
-FROM _chrome_task_kinds AS k
-JOIN thread_slice AS s USING (id);
-
--- All tasks: what a thread does at most one of at a time.
-CREATE PERFETTO TABLE _chrome_tasks AS
-SELECT
-  t.id,
-  t.name AS task_name,
-  t.task_type,
-  extract_arg(t.arg_set_id, 'current_task.task_queueing_time_us') * 1000 AS scheduling_delay
-FROM chrome_tasks AS t;
+  k.id, k.name, k.task_type, t.name AS thread_name, t.utid, p.name AS process_name, t.upid, s.ts, s.dur, s.track_id, s.category,
+  s.arg_set_id, s.thread_ts, s.thread_dur, k.name AS full_name
+FROM _chrome_tasks AS k
+JOIN slice AS s ON s.id = k.id
+JOIN thread_track AS r ON r.id = s.track_id
+JOIN thread AS t ON t.utid = r.utid
+JOIN process AS p ON p.upid = t.upid;

@@ -25,8 +25,8 @@ CREATE PERFETTO FUNCTION chrome_calculate_avg_vsync_interval(
   -- Up to this time.
   end_ts TIMESTAMP
 )
--- Nanoseconds; NULL: there are none.
+-- Nanoseconds; those of 60 Hz when there are none.
 RETURNS DOUBLE AS
-SELECT avg(time_to_next_vsync)
+SELECT coalesce(avg(CAST(time_to_next_vsync AS REAL)), 1e9 / 60)
 FROM chrome_vsync_intervals
 WHERE time_to_next_vsync IS NOT NULL AND ts > $begin_ts AND ts < $end_ts;

@@ -3,6 +3,4 @@
 -- (track_id), once each.
 CREATE PERFETTO TABLE _track_event_tracks_with_callstacks AS
 SELECT DISTINCT track_id
-FROM __intrinsic_track_event_callstacks
-WHERE callsite_id IS NOT NULL OR end_callsite_id IS NOT NULL
-ORDER BY track_id;
+FROM __intrinsic_track_event_callstacks;

@@ -1,22 +1,19 @@
 -- Windows of time to add power up in.
 
+INCLUDE PERFETTO MODULE android.cujs.base;
 INCLUDE PERFETTO MODULE android.startup.startups;
+INCLUDE PERFETTO MODULE wattson.utils;
 
--- From a slice wattson_start to the next wattson_stop.
+-- From the first slice wattson_start to the last wattson_stop.
 CREATE PERFETTO VIEW wattson_window_markers(
   -- When the window began.
   ts TIMESTAMP,
   -- Duration of the window in nanoseconds.
   dur DURATION,
-  -- Number of the window, from 1.
+  -- Number of the window: 1.
   period_id LONG
 ) AS
-SELECT
-  a.ts,
-  (SELECT min(b.ts) FROM slice AS b WHERE b.name = 'wattson_stop' AND b.ts > a.ts) - a.ts AS dur,
-  row_number() OVER (ORDER BY a.ts) AS period_id
-FROM slice AS a
-WHERE a.name = 'wattson_start';
+SELECT ts, dur, 1 AS period_id FROM _wattson_markers_window;
 
 -- The whole trace.
 CREATE PERFETTO VIEW wattson_window_trace(
@@ -40,13 +37,13 @@ CREATE PERFETTO VIEW wattson_window_app_startup(
 ) AS
 SELECT ts, dur, startup_id AS period_id FROM android_startups;
 
--- Slices that atrace has for the whole test.
+-- Interactions that Android measures (CUJ).
 CREATE PERFETTO VIEW wattson_window_atrace_apps(
-  -- When the slice began.
+  -- When the interaction began.
   ts TIMESTAMP,
-  -- Duration of the slice in nanoseconds.
+  -- Duration of the interaction in nanoseconds.
   dur DURATION,
-  -- Number of the window, from 1.
+  -- Number of the interaction.
   period_id LONG
 ) AS
-SELECT ts, dur, row_number() OVER (ORDER BY ts) AS period_id FROM slice WHERE name GLOB 'wattson:*';
+SELECT ts, dur, cuj_id AS period_id FROM android_jank_cuj;

@@ -35,7 +35,7 @@ SELECT
   j.cause_of_jank,
   j.sub_cause_of_jank,
   cast_int!(j.delay_since_last_frame / j.vsync_interval - 1) AS delayed_frame_count,
-  s.ts + s.dur - cast_int!((j.delay_since_last_frame - j.vsync_interval) * 1e6) AS frame_jank_ts,
+  cast_int!(s.ts + s.dur - (j.delay_since_last_frame - j.vsync_interval) * 1e6) AS frame_jank_ts,
   cast_int!((j.delay_since_last_frame - j.vsync_interval) * 1e6) AS frame_jank_dur
 FROM chrome_janky_frames AS j
 JOIN slice AS s ON s.id = j.event_latency_id;

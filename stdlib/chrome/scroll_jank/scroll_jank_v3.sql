@@ -144,7 +144,7 @@ CREATE PERFETTO TABLE chrome_merged_frame_view(
   presentation_timestamp LONG
 ) AS
 SELECT
-  min(id) AS id,
+  id,
   max(last_presented_input_ts) AS max_start_ts,
   min(ts) AS min_start_ts,
   scroll_id,
@@ -314,7 +314,7 @@ CREATE PERFETTO TABLE chrome_janky_frames_percentage(
   delayed_frame_percentage DOUBLE
 ) AS
 SELECT
-  100.0 * (SELECT count() FROM chrome_janky_frames) / (SELECT count() FROM chrome_unique_frame_presentation_ts)
+  (SELECT count() FROM chrome_janky_frames) * 1.0 / (SELECT count() FROM chrome_unique_frame_presentation_ts) * 100
     AS delayed_frame_percentage;
 
 -- By scroll.

@@ -62,7 +62,8 @@ SELECT
 FROM slice
 WHERE name = 'InputHandlerProxy::HandleGestureScrollUpdate_Result';
 
--- The same by frame, with the number of its first input, added up over each scroll.
+-- The same by the moment of the screen, with its first input, added up over each scroll. All that was never shown counts as one frame, before
+-- the others.
 CREATE PERFETTO TABLE chrome_presented_scroll_offsets(
   -- Chrome's number of the input.
   scroll_update_id LONG,
@@ -75,18 +76,16 @@ CREATE PERFETTO TABLE chrome_presented_scroll_offsets(
   -- All movement of the scroll so far.
   relative_offset_y DOUBLE
 ) AS
-WITH
-  frames AS (
-    SELECT d.scroll_update_id, u.scroll_id, u.presentation_timestamp AS ts, min(u.ts) AS first_ts, sum(d.delta_y) AS delta_y
-    FROM chrome_scroll_presented_deltas AS d
-    JOIN chrome_gesture_scroll_updates AS u USING (scroll_update_id)
-    WHERE u.presentation_timestamp IS NOT NULL
-    GROUP BY u.scroll_id, u.presentation_timestamp
-  )
-SELECT
-  scroll_update_id,
-  scroll_id,
-  ts,
-  delta_y,
-  sum(delta_y) OVER (PARTITION BY scroll_id ORDER BY ts ROWS UNBOUNDED PRECEDING) AS relative_offset_y
-FROM frames;
+SELECT scroll_update_id, scroll_id, ts, delta_y, relative_offset_y
+FROM (
+  SELECT
+    scroll_update_id,
+    u.scroll_id,
+    u.presentation_timestamp AS ts,
+    sum(d.delta_y) OVER (PARTITION BY u.presentation_timestamp) AS delta_y,
+    sum(d.delta_y) OVER (PARTITION BY u.scroll_id ORDER BY u.presentation_timestamp GROUPS UNBOUNDED PRECEDING) AS relative_offset_y,
+    row_number() OVER (PARTITION BY u.presentation_timestamp ORDER BY u.ts) AS place
+  FROM chrome_scroll_presented_deltas AS d
+  JOIN chrome_gesture_scroll_updates AS u USING (scroll_update_id)
+)
+WHERE place = 1;

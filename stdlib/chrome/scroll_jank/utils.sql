@@ -20,11 +20,12 @@ CREATE PERFETTO FUNCTION _is_janky_frame(
 )
 RETURNS BOOL AS
 SELECT
-  coalesce(
-    $cur_gesture_id = $neighbour_gesture_id
-    AND $neighbour_ts BETWEEN $cur_gesture_begin_ts AND $cur_gesture_end_ts
-    AND $cur_frame_exact > $neighbour_frame_exact + 0.5 + 1e-9,
-    0
+  iif(
+    $cur_gesture_id != $neighbour_gesture_id
+    OR $neighbour_ts IS NULL
+    OR $neighbour_ts NOT BETWEEN $cur_gesture_begin_ts AND $cur_gesture_end_ts,
+    0,
+    $cur_frame_exact > $neighbour_frame_exact + 0.5 + 1e-9
   );
 
 -- By how much a frame would have to be shorter not to count, in frames of the screen.

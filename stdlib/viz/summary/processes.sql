@@ -1,6 +1,5 @@
 -- What there is to show of each process.
 
-INCLUDE PERFETTO MODULE viz.summary.counters;
 INCLUDE PERFETTO MODULE viz.summary.slices;
 INCLUDE PERFETTO MODULE viz.summary.threads;
 
@@ -41,14 +40,7 @@ WHERE t.upid IS NOT NULL
 GROUP BY t.upid
 ORDER BY t.upid;
 
--- Processes that have counters: (upid).
-CREATE PERFETTO TABLE _process_counter_summary AS
-SELECT DISTINCT t.upid
-FROM process_counter_track AS t
-JOIN _counter_track_summary AS s USING (id)
-ORDER BY t.upid;
-
--- All of it, for processes that have any: (upid, max_running_dur, sum_running_dur, running_count, thread_slice_count,
+-- All of it, for processes that have any, or counters, or maps of their memory: (upid, max_running_dur, sum_running_dur, running_count, thread_slice_count,
 -- process_slice_count, stack_sample_count, allocation_count, graph_object_count).
 CREATE PERFETTO TABLE _process_available_info_summary AS
 SELECT
@@ -66,8 +58,11 @@ LEFT JOIN _thread_process_grouped_summary AS t USING (upid)
 LEFT JOIN _process_track_summary AS s USING (upid)
 LEFT JOIN _heap_profile_allocation_summary AS a USING (upid)
 LEFT JOIN _heap_profile_graph_summary AS g USING (upid)
-WHERE NOT (
-  t.upid IS NULL AND s.upid IS NULL AND a.upid IS NULL AND g.upid IS NULL
-  AND p.upid NOT IN (SELECT upid FROM _process_counter_summary)
-)
+WHERE
+  t.upid IS NOT NULL
+  OR s.upid IS NOT NULL
+  OR a.upid IS NOT NULL
+  OR g.upid IS NOT NULL
+  OR p.upid IN (SELECT upid FROM process_counter_track)
+  OR p.upid IN (SELECT upid FROM profiler_smaps)
 ORDER BY p.upid;
