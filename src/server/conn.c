@@ -148,16 +148,49 @@ void conn_flush(struct conn *c)
 
 /* ---- reading ---- */
 
+bool conn_is_half_sent(const struct conn *c)
+{
+    if (c->protocol == CONN_HTTP)
+        return (c->http.stage == STAGE_HEAD && (c->in.n || c->requests == 0)) || c->http.stage == STAGE_BODY;
+    return c->framer.head_len != 0;
+}
+
+/* Drops the half request that has been coming for longest. Whoever sends a byte now and then is never late, and must
+ * not keep what all requests may hold. */
+static bool drop_oldest_half(struct server *s, const struct conn *than)
+{
+    uint64_t now = uv_now(&s->loop), patience = request_timeout_ms(s->config) / 3;
+    struct conn *oldest = NULL;
+    for (struct conn *c = s->conns; c; c = c->next)
+        if (c != than && c->held && !c->closing && !c->close_when_written && conn_is_half_sent(c) &&
+            now - c->held_since_ms >= patience && (!oldest || c->held_since_ms < oldest->held_since_ms))
+            oldest = c;
+    if (oldest)
+        conn_close(oldest);
+    return oldest != NULL;
+}
+
 bool conn_hold(struct conn *c)
 {
     struct worker *w = &c->server->worker;
     size_t bytes = framer_held(&c->framer) + c->http.body.cap + c->in.cap;
-    if (bytes > c->held && !worker_hold(w, bytes - c->held))
-        return false;
+    while (bytes > c->held && !worker_hold(w, bytes - c->held))
+        if (!drop_oldest_half(c->server, c))
+            return false;
     if (bytes < c->held)
         worker_release(w, c->held - bytes);
+    if (!c->held)
+        c->held_since_ms = uv_now(&c->server->loop);
     c->held = bytes;
     return true;
+}
+
+bool conn_push(struct conn *c, enum request_kind kind, const struct route *route, uint8_t *p, size_t len)
+{
+    while (!worker_has_room(&c->server->worker, request_cost(len)))
+        if (!drop_oldest_half(c->server, c))
+            break;
+    return session_push(c->session, kind, route, p, len);
 }
 
 void conn_drop_request(struct conn *c)
@@ -188,7 +221,7 @@ static void on_end(struct conn *c)
     c->ended = true;
     if (c->close_when_written && c->writes == 0)
         linger(c);
-    else if (!c->close_when_written && !session_push(c->session, REQUEST_END, NULL, NULL, 0))
+    else if (!c->close_when_written && !conn_push(c, REQUEST_END, NULL, NULL, 0))
         conn_close(c);
 }
 

@@ -202,7 +202,7 @@ static void run_request(struct conn *c)
         next_request(c);
         return;
     case ROUTE_RPC:
-        pushed = session_push(c->session, REQUEST_END, NULL, NULL, 0);
+        pushed = conn_push(c, REQUEST_END, NULL, NULL, 0);
         break;
     default: {
         uint8_t *body = h->body.p;
@@ -210,7 +210,7 @@ static void run_request(struct conn *c)
         h->body.p = NULL;
         h->body.n = h->body.cap = 0;
         conn_hold(c); /* the request accounts for it now */
-        pushed = session_push(c->session, REQUEST_ROUTE, h->route, body, n);
+        pushed = conn_push(c, REQUEST_ROUTE, h->route, body, n);
     }
     }
     if (!pushed)

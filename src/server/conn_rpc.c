@@ -14,7 +14,7 @@ bool conn_take_messages(struct conn *c, struct slice bytes)
         switch (step) {
         case FRAMER_MESSAGE:
             c->requests++;
-            if (!session_push(c->session, REQUEST_RPC, NULL, message.p, message.len))
+            if (!conn_push(c, REQUEST_RPC, NULL, message.p, message.len))
                 return false;
             break;
         case FRAMER_MORE:
@@ -22,7 +22,7 @@ bool conn_take_messages(struct conn *c, struct slice bytes)
         case FRAMER_BROKEN:
             framer_free(&c->framer);
             conn_hold(c);
-            return session_push(c->session, REQUEST_BROKEN, NULL, NULL, 0);
+            return conn_push(c, REQUEST_BROKEN, NULL, NULL, 0);
         case FRAMER_NOMEM:
             return false;
         }

@@ -18,6 +18,7 @@ enum {
     READ_BYTES = 64 << 10,
     MAX_LISTENERS = 4,
     ENOUGH_WRITES = 64, /* on their way to a client: the loop makes no more for it */
+    DEFAULT_REQUEST_TIMEOUT_MS = 30000,
 };
 
 enum conn_protocol {
@@ -69,6 +70,7 @@ struct conn {
     unsigned writes;         /* on their way */
     unsigned requests;       /* that have come whole */
     size_t held;             /* bytes of unfinished requests, accounted with the worker */
+    uint64_t held_since_ms;  /* the unfinished request began then */
     uv_shutdown_t shutdown;
     uint64_t last_read_ms;
     uint64_t last_write_ms;
@@ -107,6 +109,11 @@ struct server {
 /* Ends the server: everything is closed at once, and what clients have asked is interrupted (server.c). */
 void server_stop(struct server *s);
 
+static inline uint64_t request_timeout_ms(const struct server_config *config)
+{
+    return (uint64_t)(config->request_timeout_ms ? config->request_timeout_ms : DEFAULT_REQUEST_TIMEOUT_MS);
+}
+
 /* ---- connections (conn.c) ---- */
 
 /* Begins with a client whose stream `accept_from` (or the descriptor `fd`) gives. */
@@ -128,8 +135,15 @@ void conn_read(struct conn *c, bool on);
 /* Sends what the worker has made. */
 void conn_flush(struct conn *c);
 
-/* Accounts for what unfinished requests of the client hold by now. False: the limit of all clients is reached. */
+/* Has a request begun that does not come any further? */
+bool conn_is_half_sent(const struct conn *c);
+
+/* Accounts for what unfinished requests of the client hold by now. False: the limit of all clients is reached, and no
+ * client holds half a request for long that could go instead. */
 bool conn_hold(struct conn *c);
+
+/* Hands a whole request to the worker, as session_push(), with room made for it in the same way. */
+bool conn_push(struct conn *c, enum request_kind kind, const struct route *route, uint8_t *p, size_t len);
 
 /* Frees what has come of a request that is not to be served. */
 void conn_drop_request(struct conn *c);

@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+enum { MAX_EXPORTS = 8 }; /* at once: each is a file as large as the tables */
+
 /* The result of a field, or of an empty message when it is not there. */
 static struct slice field_of(struct slice message, uint32_t id)
 {
@@ -197,6 +199,27 @@ static void begin_statement(struct worker *w, struct session *s, struct slice ar
     worker_end_query(w);
 }
 
+/* Exports into a file of its own that has no name any more. */
+static int export_to_file(struct tp *tp, char *error, size_t room)
+{
+    const char *dir = getenv("TMPDIR");
+    char path[4096];
+    snprintf(path, sizeof path, "%s/meridian-export-XXXXXX", dir && dir[0] ? dir : "/tmp");
+    int fd = mkstemp(path);
+    if (fd < 0) {
+        snprintf(error, room, "%s: %s", path, strerror(errno));
+        return -1;
+    }
+    close(fd); /* another file takes its place */
+    fd = -1;
+    if (tp_export_sqlite(tp, path) < 0)
+        snprintf(error, room, "%s", tp_error(tp));
+    else if ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)) < 0)
+        snprintf(error, room, "%s: %s", path, strerror(errno));
+    unlink(path);
+    return fd;
+}
+
 int rpc_export_file(struct worker *w, struct session *s, struct slice args, char *error, size_t room)
 {
     struct pb_field f;
@@ -209,21 +232,19 @@ int rpc_export_file(struct worker *w, struct session *s, struct slice args, char
         snprintf(error, room, "%s", s->tables_gone_error ? s->tables_gone_error : "no trace is loaded");
         return -1;
     }
-    const char *dir = getenv("TMPDIR");
-    char path[4096];
-    snprintf(path, sizeof path, "%s/meridian-export-XXXXXX", dir && dir[0] ? dir : "/tmp");
-    int fd = mkstemp(path);
-    if (fd < 0) {
-        snprintf(error, room, "%s: %s", path, strerror(errno));
+    if (w->n_exports >= MAX_EXPORTS) {
+        snprintf(error, room, "%d clients are reading exports: ask again when one of them is done", MAX_EXPORTS);
         return -1;
     }
-    close(fd); /* another file takes its place */
-    fd = -1;
-    if (tp_export_sqlite(w->trace->tp, path) < 0)
-        snprintf(error, room, "%s", trace_error(w->trace));
-    else if ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)) < 0)
-        snprintf(error, room, "%s: %s", path, strerror(errno));
-    unlink(path);
+    if (!worker_begin_query(w, s)) {
+        snprintf(error, room, "the client has disconnected");
+        return -1;
+    }
+    int fd = export_to_file(w->trace->tp, error, room);
+    if (fd < 0 && atomic_load(&w->overdue))
+        snprintf(error, room, "interrupted: other clients were waiting for this export");
+    worker_end_query(w);
+    w->n_exports += fd >= 0;
     return fd;
 }
 
@@ -404,12 +425,20 @@ bool rpc_is_query(const struct rpc *r)
     return r->active == ANSWER_RPC_QUERY || r->active == ANSWER_RPC_STATEMENT || r->active == ANSWER_HTTP_QUERY;
 }
 
+static void close_export(struct worker *w, struct rpc *r)
+{
+    if (r->file < 0)
+        return;
+    close(r->file);
+    r->file = -1;
+    w->n_exports--;
+}
+
 void rpc_free(struct worker *w, struct rpc *r)
 {
     answer_free(&r->answer);
     rows_free(w, r->rows);
-    if (r->file >= 0)
-        close(r->file);
+    close_export(w, r);
 }
 
 static void continue_rpc_query(struct worker *w, struct session *s)
@@ -456,7 +485,7 @@ static void continue_query(struct worker *w, struct session *s)
     }
 }
 
-static void continue_file(struct session *s)
+static void continue_file(struct worker *w, struct session *s)
 {
     uint8_t buf[BATCH_ENOUGH_BYTES];
     bool http = s->rpc.active == ANSWER_HTTP_FILE;
@@ -484,15 +513,14 @@ static void continue_file(struct session *s)
         return;
     if (http)
         session_reply(s, n < 0 ? REPLY_PART : REPLY_END);
-    close(s->rpc.file);
-    s->rpc.file = -1;
+    close_export(w, &s->rpc);
     s->rpc.active = ANSWER_NONE;
 }
 
 void rpc_continue(struct worker *w, struct session *s)
 {
     if (s->rpc.active == ANSWER_RPC_FILE || s->rpc.active == ANSWER_HTTP_FILE)
-        continue_file(s);
+        continue_file(w, s);
     else if (s->rpc.active == ANSWER_ROWS)
         rows_continue(w, s);
     else

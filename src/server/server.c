@@ -11,7 +11,6 @@
 enum {
     TICK_MS = 200,
     DEFAULT_MAX_CONNECTIONS = 4096,
-    DEFAULT_REQUEST_TIMEOUT_MS = 30000,
     DEFAULT_STALLED_WRITE_MS = 300000,
     DEFAULT_BLOCKED_MS = 60000,
     DEFAULT_MAX_VIEWS = 32,  /* 0.3 MB each, beside what they create */
@@ -53,14 +52,6 @@ static void on_signal(uv_signal_t *handle, int number)
 
 /* ---- time ---- */
 
-/* Has a request begun that does not come any further? */
-static bool is_half_sent(const struct conn *c)
-{
-    if (c->protocol == CONN_HTTP)
-        return (c->http.stage == STAGE_HEAD && (c->in.n || c->requests == 0)) || c->http.stage == STAGE_BODY;
-    return c->framer.head_len != 0;
-}
-
 /* Has a client left that is not read from? Its bytes wait, and its end behind them, which poll() tells of at once. */
 static bool has_left_unread(const struct conn *c)
 {
@@ -71,14 +62,14 @@ static bool has_left_unread(const struct conn *c)
 static void check_conn(struct server *s, struct conn *c, uint64_t now)
 {
     const struct server_config *config = s->config;
-    uint64_t request = (uint64_t)(config->request_timeout_ms ? config->request_timeout_ms : DEFAULT_REQUEST_TIMEOUT_MS);
+    uint64_t request = request_timeout_ms(config);
     uint64_t stalled = (uint64_t)(config->stalled_write_ms ? config->stalled_write_ms : DEFAULT_STALLED_WRITE_MS);
     if (c->closing)
         return;
-    bool late = c->shut           ? now - c->last_write_ms > LINGER_MS
-                : c->writes       ? now - c->last_write_ms > stalled
-                : is_half_sent(c) ? c->reading && now - c->last_read_ms > request
-                                  : false;
+    bool late = c->shut                ? now - c->last_write_ms > LINGER_MS
+                : c->writes            ? now - c->last_write_ms > stalled
+                : conn_is_half_sent(c) ? c->reading && now - c->last_read_ms > request
+                                       : false;
     if (late || has_left_unread(c))
         conn_close(c);
 }

@@ -65,6 +65,14 @@ bool worker_hold(struct worker *w, size_t bytes)
     return room;
 }
 
+bool worker_has_room(struct worker *w, size_t bytes)
+{
+    pthread_mutex_lock(&w->lock);
+    bool room = w->held_bytes + bytes <= w->max_held_bytes;
+    pthread_mutex_unlock(&w->lock);
+    return room;
+}
+
 void worker_release(struct worker *w, size_t bytes)
 {
     pthread_mutex_lock(&w->lock);

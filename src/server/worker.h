@@ -32,6 +32,7 @@ struct worker {
     struct trace *trace;
     const struct recordings *recordings; /* those that clients may name */
     struct batch_pools pools;
+    unsigned n_exports; /* files that clients read */
 };
 
 /* Readies a worker; `max_held_bytes` bounds what requests hold. Its thread is started by worker_start() (0 or
@@ -45,6 +46,7 @@ void worker_free(struct worker *w);
 
 /* For requests that are still coming: takes or gives back bytes of what requests may hold. */
 bool worker_hold(struct worker *w, size_t bytes);
+bool worker_has_room(struct worker *w, size_t bytes);
 void worker_release(struct worker *w, size_t bytes);
 
 /* Calls `each` for every session with new answers, or with room for requests again. On the loop's thread. */

@@ -20,6 +20,7 @@ static const struct dev_flag of_servers[] = {
     {"stalled-write-ms", DEV_NUMBER, AT(stalled_write_ms)},
     {"blocked-ms", DEV_NUMBER, AT(blocked_ms)},
     {"max-views", DEV_NUMBER, AT(max_views)},
+    {"max-memory-bytes", DEV_NUMBER, AT(max_memory_bytes)},
 };
 
 static const struct dev_flag of_fleets[] = {

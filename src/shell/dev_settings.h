@@ -16,7 +16,8 @@ struct dev_settings {
     int64_t stalled_write_ms;
     int64_t blocked_ms;
     int64_t max_views;
-    int64_t fleet_batch;                                            /* struct fleet_add's */
+    int64_t max_memory_bytes; /* that the server may take more once it is loaded */
+    int64_t fleet_batch;      /* struct fleet_add's */
     int64_t fleet_answer_ms, fleet_answer_bytes, fleet_answer_rows; /* limits of struct fleet_where */
     int64_t fleet_repair_s;                                         /* limit of struct fleet_repair */
 };

@@ -1,5 +1,6 @@
 """The server's limits of time and memory, made short and small: who exceeds them goes, the others are served."""
 import http.client
+import os
 import socket
 import struct
 import threading
@@ -10,6 +11,8 @@ from rpc import *
 
 TRACE = DATA / "linux-sched.pftrace"
 ENDLESS = "with recursive n(i) as (select 1 union all select i + 1 from n) select i, 'some text to fill it' from n"
+TABLE = ("create perfetto table big as with recursive n(i) as (select 1 union all select i + 1 from n limit %d) "
+         "select i, i * 7 as j from n")
 FOREVER = "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n where i < 0"
 
 
@@ -183,6 +186,69 @@ class Limits(unittest.TestCase):
         self.check_served()  # what they held is free again
         self.assertEqual(server.ask("select length('" + "x" * 2000000 + "')").cells, [2000000])
 
+    def test_a_trickle_does_not_keep_the_room_of_all(self):
+        """A byte now and then is never late; the half request that came first goes when others need its room."""
+        server = self.serve(max_request_bytes=4 << 20, request_timeout_ms=3000)
+        body = b"x" * 900000
+        crowd = [server.connect() for _ in range(4)]
+        for s in crowd:
+            s.sendall(b"POST /query HTTP/1.1\r\nContent-Length: 10000000\r\n\r\n" + body)
+        for _ in range(4):
+            time.sleep(0.4)
+            for s in crowd:
+                s.sendall(b"x")
+        self.assertEqual(server.ask("select length('" + "x" * 1000000 + "')").cells, [1000000])
+        self.assertEqual(server.ask("select length('" + "x" * 2500000 + "')").cells, [2500000])
+        for s in crowd:
+            s.close()
+
+    # ---- what answers may hold ----
+
+    @unittest.skipIf("asan" in SHELL or "tsan" in SHELL, "a sanitizer ends the program when it finds no memory")
+    def test_tables_take_no_more_than_there_is(self):
+        server = self.serve(max_memory_bytes=64 << 20)
+        texts = "with recursive n(i) as (select 1 union all select i + 1 from n limit %d) select hex(randomblob(100000)) as t from n"
+        self.assertIn("memory", server.ask("create perfetto table many as " + texts % 1000).error)
+        self.assertLess(server.memory_kb("VmHWM"), 200 << 10)
+        self.check_served()
+
+    def test_exports_at_once_are_bounded(self):
+        server = self.serve()
+        self.assertFalse(server.ask(TABLE % 300000).error)
+        slow = []
+        for _ in range(8):
+            s = server.connect()
+            s.sendall(b"POST /export HTTP/1.1\r\nContent-Length: 2\r\n\r\n" + field(1, 3))
+            s.recv(10, socket.MSG_WAITALL)
+            slow.append(s)
+        wait_for(lambda: exports(server) == 8, 60)
+        again = server.rpc(message(EXPORT, field(116, field(1, 3))), timeout=30)
+        self.assertIn(b"clients are reading exports", get(again[0][220], 2))
+        for s in slow:
+            s.close()
+        wait_for(lambda: exports(server) == 0)
+        self.assertEqual(server.request("POST", "/export", field(1, 3))[0], 200)
+
+    def test_an_export_does_not_block_others(self):
+        server = self.serve(blocked_ms=100)
+        a, answer = WebSocket(server), []
+        self.assertFalse(a.ask(TABLE % 1000000).error)
+
+        def export():
+            a.send(message(EXPORT, field(116, field(1, 3))))
+            while not answer or get(answer[-1], 3) == 1:
+                answer.append(a.next()[220])
+
+        exporting = threading.Thread(target=export)
+        exporting.start()
+        time.sleep(0.1)
+        while exporting.is_alive() and not answer:
+            self.check_served()
+        exporting.join(20)
+        self.assertIn(b"other clients were waiting", get(answer[-1], 2, b""))
+        self.assertEqual(a.ask("select 1").cells, [1])
+        a.close()
+
     def test_bytes_behind_a_request_count(self):
         """Clients that send on while their request waits: their bytes are requests, too."""
         server = self.serve(max_request_bytes=2 << 20)
@@ -267,6 +333,17 @@ def connections(server):
             with open(name) as f:
                 n += sum(line.split()[1].endswith(port) and line.split()[9] != "0" and line.split()[3] in ("01", "08")
                          for line in list(f)[1:])
+        except FileNotFoundError:
+            pass
+    return n
+
+
+def exports(server):
+    """Files of exports that the server has open."""
+    folder, n = f"/proc/{server.process.pid}/fd", 0
+    for name in os.listdir(folder):
+        try:
+            n += "meridian-export" in os.readlink(f"{folder}/{name}")
         except FileNotFoundError:
             pass
     return n

@@ -1,4 +1,5 @@
 /* tp_shell server: the traces for the Perfetto UI and for scripts. */
+#include "base/memory_limit.h"
 #include "base/sandbox.h"
 #include "base/suggest.h"
 #include "server/server.h"
@@ -195,6 +196,17 @@ static int load(struct serving *sv, struct error *err)
     return 0;
 }
 
+/* What clients ask for (tables, texts, sorts, further traces) must not take the machine's memory from everybody else:
+ * beyond seven eighths of what is free now they are told that there is none. */
+static void limit_memory(const struct serving *sv)
+{
+    uint64_t bytes = (uint64_t)sv->sh->dev.max_memory_bytes;
+    if (!bytes)
+        bytes = memory_free_bytes() / 8 * 7;
+    if (bytes && sv->config.transport != SERVER_STDIO)
+        memory_limit_growth(bytes);
+}
+
 static int serve(struct serving *sv, struct error *err)
 {
     struct server_config *c = &sv->config;
@@ -212,6 +224,7 @@ static int serve(struct serving *sv, struct error *err)
     c->socket_path = sv->name.socket_path;
     c->on_listening = on_listening;
     c->on_listening_ctx = sv;
+    limit_memory(sv);
     rc = server_run(c, err);
     if (rc == 0 && c->transport == SERVER_UNIX)
         server_name_remove(&sv->name);
