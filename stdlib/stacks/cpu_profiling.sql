@@ -40,7 +40,7 @@ LEFT JOIN stack_sample_task_context AS t ON t.id = s.task_context_id
 LEFT JOIN stack_sample_execution_context AS x ON x.id = s.execution_context_id
 LEFT JOIN thread ON thread.utid = t.utid
 LEFT JOIN cpu ON cpu.ucpu = x.ucpu
-WHERE coalesce(session.timebase_unit, 'cycles') IN ('ns', 'nanoseconds', 'cycles', 'instructions')
+WHERE coalesce(session.timebase_unit, 'cycles') IN ('ns', 'cycles', 'instructions')
 ORDER BY s.ts;
 
 CREATE PERFETTO TABLE _cpu_profiling_raw_callstacks AS

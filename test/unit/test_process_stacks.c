@@ -93,6 +93,36 @@ START_TEST(many_processes_with_one_long_stack_share_it_in_the_end)
 }
 END_TEST
 
+START_TEST(frames_in_no_mapping_are_known_by_name)
+{
+    put(w, "1{8:1 10:1 13:1 12{5{1:1 2'f'} 18{1:1 2'f.c'} 6{1:1 2:1 4:100} 6{1:2 2:1 4:200} 6{1:3 2:1 5:1 6:5}"
+           "  6{1:4 2:1 5:9} 7{1:1 2:1 2:2 2:3} 7{1:2 2:4}}}");
+    put_sample(10, 30, 1);
+    put_sample(11, 30, 2);
+    trace_fixture_load(&f);
+    ck_assert_uint_eq(ROWS(stack_profile_frame), 2); /* with and without its file */
+    ck_assert_int_eq(GET(stack_profile_frame, rel_pc, 0), 0);
+    ck_assert_int_eq(GET(stack_profile_frame, symbol_set_id, 0), 0);
+    ck_assert_str_eq(TEXT(stack_profile_symbol, name, 0), "f");
+    ck_assert_int_eq(GET(stack_profile_symbol, source_file, 0), 0);
+    ck_assert_int_eq(GET(stack_profile_symbol, line_number, 0), COL_NULL);
+    ck_assert_str_eq(TEXT(stack_profile_symbol, source_file, 1), "f.c");
+    ck_assert_int_eq(GET(profiler_sample, callsite_id, 1), COL_NULL); /* its file's name is not there */
+    ck_assert_int_eq(STAT(stackprofile_invalid_string_id), 1);
+}
+END_TEST
+
+START_TEST(threads_come_before_their_main_thread)
+{
+    put_stacks();
+    put(w, "1{8:10 10:1 66{1:0 2:30 3:31 4:1}}");
+    trace_fixture_load(&f);
+    ck_assert_int_eq(GET(thread, tid, 1), 31);
+    ck_assert_int_eq(GET(thread, tid, 2), 30);
+    ck_assert_int_eq(GET(thread, is_main_thread, 2), 1);
+}
+END_TEST
+
 START_TEST(numbers_that_nothing_explains_are_counted)
 {
     put_stacks();
@@ -114,6 +144,8 @@ Suite *process_stacks_suite(void)
     tcase_add_test(c, each_process_has_its_own_mappings);
     tcase_add_test(c, what_lies_in_no_memory_is_everybodys);
     tcase_add_test(c, many_processes_with_one_long_stack_share_it_in_the_end);
+    tcase_add_test(c, frames_in_no_mapping_are_known_by_name);
+    tcase_add_test(c, threads_come_before_their_main_thread);
     tcase_add_test(c, numbers_that_nothing_explains_are_counted);
     suite_add_tcase(s, c);
     return s;

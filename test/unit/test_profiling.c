@@ -385,6 +385,9 @@ START_TEST(streamed_samples_have_times_of_their_own)
     ck_assert_int_eq(GET(profiler_sample, ts, 1), 115000);
     ck_assert_str_eq(stack_text(GET(profiler_sample, callsite_id, 1)), "main > idle");
     ck_assert_int_eq(GET(chrome_stack_sample_extras, process_priority, 1), 4);
+    ck_assert_str_eq(TEXT(profiler_sample, source, 0), "chrome");
+    ck_assert_int_eq(GET(profiler_sample, session_id, 0), COL_NULL);
+    ck_assert_uint_eq(ROWS(profiler_session), 0);
     uint32_t utid = (uint32_t)GET(profiler_task_context, utid, 0);
     ck_assert_int_eq(GET(thread, tid, utid), 31);
 }

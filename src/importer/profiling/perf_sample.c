@@ -222,7 +222,7 @@ struct perf_sample {
     int32_t pid, tid;
     uint64_t callstack, mode, unwind_error, timebase_count, lost, skipped, counts[MAX_FOLLOWERS];
     uint32_t n_counts;
-    bool has_callstack, has_unwind_error, has_timebase, has_event;
+    bool has_cpu, has_callstack, has_unwind_error, has_timebase, has_event;
 };
 
 static void read_sample(struct slice bytes, struct perf_sample *x)
@@ -233,6 +233,7 @@ static void read_sample(struct slice bytes, struct perf_sample *x)
         switch (f.id) {
         case PERF_SAMPLE_CPU:
             x->cpu = pb_u32(&f);
+            x->has_cpu = true;
             break;
         case PERF_SAMPLE_PID:
             x->pid = pb_i32(&f);
@@ -308,22 +309,21 @@ void perf_sample_parse(struct packet *p)
         return;
     }
     count_skipped(m, x.skipped);
-    process_tracker_process(m->processes, x.pid);
-    uint32_t utid = process_tracker_update_thread(m->processes, x.tid, x.pid);
     int64_t set = COL_NULL;
     if (x.has_timebase)
         sample_counter(m->profiling, &set, p->ts, track, (double)x.timebase_count);
     for (uint32_t i = 0; i < x.n_counts && i < s->n_followers; i++)
         sample_counter(m->profiling, &set, p->ts, counter_track(m, session, x.cpu, s->followers[i], false),
                        (double)x.counts[i]);
-    uint32_t upid = process_tracker_thread_process(m->processes, utid);
+    uint32_t utid = process_tracker_update_thread_and_main(m->processes, x.tid, x.pid);
+    uint32_t upid = process_tracker_process(m->processes, x.pid);
     struct sample sample = {
         .ts = p->ts,
         .source = import_str(m->im, source),
         .upid = upid,
         .utid = utid,
         .async_context = COL_NULL,
-        .cpu = x.cpu,
+        .cpu = x.has_cpu ? (int64_t)x.cpu : COL_NULL,
         .mode = x.mode < sizeof modes / sizeof *modes && modes[x.mode] ? import_str(m->im, modes[x.mode]) : 0,
         .callsite = x.has_callstack ? stack_profile_interned(m, p->gen, upid, x.callstack) : CALLSITE_NONE,
         .unwind_error = x.has_unwind_error ? sample_unwind_error(m->im, x.unwind_error) : 0,

@@ -37,16 +37,13 @@ uint32_t profile_file_frame(struct machine_ctx *m, uint32_t mapping, strid name,
 uint32_t profile_file_sample(struct machine_ctx *m, int64_t ts, const char *source, uint32_t utid, uint32_t upid,
                              int64_t cpu, uint32_t callsite)
 {
-    uint32_t row = sample_insert(m->profiling, &(struct sample){.ts = ts,
-                                                                .source = import_str(m->im, source),
-                                                                .upid = upid,
-                                                                .utid = utid,
-                                                                .async_context = COL_NULL,
-                                                                .cpu = cpu,
-                                                                .callsite = callsite,
-                                                                .session = COL_NULL,
-                                                                .counter_set = COL_NULL});
-    if (row != UINT32_MAX && strcmp(source, "instruments") != 0) /* those of Instruments have a view of their own */
-        chrome_stack_sample_extras_insert(m->st, &(struct chrome_stack_sample_extras_row){.profiler_sample_id = row});
-    return row;
+    return sample_insert(m->profiling, &(struct sample){.ts = ts,
+                                                        .source = import_str(m->im, source),
+                                                        .upid = upid,
+                                                        .utid = utid,
+                                                        .async_context = COL_NULL,
+                                                        .cpu = cpu,
+                                                        .callsite = callsite,
+                                                        .session = COL_NULL,
+                                                        .counter_set = COL_NULL});
 }

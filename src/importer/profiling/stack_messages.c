@@ -306,24 +306,28 @@ static uint32_t frame_row(struct lookup *l, uint64_t iid)
     }
     struct machine_ctx *m = l->m;
     struct frame_message x = read_frame(m, message);
-    struct stack_profile_frame_row row = {.rel_pc = x.rel_pc, .type = x.type};
+    bool by_name = !x.mapping && !l->own; /* known by its name alone; has a symbol in any case */
+    struct stack_profile_frame_row row = {.rel_pc = by_name ? 0 : x.rel_pc, .type = x.type};
     struct source_line source = {.line = x.line};
     uint32_t in = x.mapping ? mapping_row(l, x.mapping) : stack_profile_no_mapping(m, "");
+    bool owned = x.mapping && l->owned;
     if (in == UINT32_MAX || !text_id(l, FUNCTION_NAME, x.function, &text))
         return remember_fault(l, FRAME, iid);
-    bool owned = x.mapping && l->owned;
     row.mapping = in;
     if (x.function || l->own) /* the empty name of a packet is '' */
         row.name = text;
-    if (x.source_path && text_id(l, SOURCE_PATH, x.source_path, &text))
-        source.file = text;
+    if (x.source_path && !text_id(l, SOURCE_PATH, x.source_path, &source.file))
+        return remember_fault(l, FRAME, iid);
     if (jit_covers(m->profiling, l->upid, in)) {
         l->moving = true;
         return jit_frame(m->profiling, l->upid, &row);
     }
     source.function = row.name;
-    bool has_source = source.file || source.line != COL_NULL;
-    return remember(l, FRAME, iid, stack_profile_frame(m, &row, has_source ? &source : NULL), owned);
+    bool has_source = by_name || source.file || source.line != COL_NULL;
+    uint32_t frame = stack_profile_frame(m, &row, has_source ? &source : NULL);
+    if (frame != UINT32_MAX && x.type) /* another message of the same frame may not have said it */
+        ROW_SET(m->st, stack_profile_frame, type, frame, x.type);
+    return remember(l, FRAME, iid, frame, owned);
 }
 
 static uint32_t callsite_of(struct lookup *l, uint64_t iid)

@@ -3,18 +3,30 @@
 
 #include "importer/sort/sorter.h"
 
-static const char source[] = "chrome.cpu_profiler";
+static const char source[] = "chrome";
+
+static void unknown_callstack(struct machine_ctx *m, int64_t ts, uint64_t callstack)
+{
+    struct args *args = &m->st->args;
+    struct arg_list list = {0};
+    arg_list_uint(args, &list, "callstack_iid", callstack);
+    import_log(m, STAT_stackprofile_parser_error, ts, -1, args_intern(args, list.p, list.n));
+    arg_list_free(&list);
+}
 
 static void add_sample(struct profiling_machine *s, int64_t ts, uint64_t callstack, struct seq_generation *g,
                        int32_t priority)
 {
     struct machine_ctx *m = s->m;
     bool has_thread = g->seq->has_thread;
-    uint32_t utid = has_thread ? process_tracker_update_thread(m->processes, g->seq->tid, g->seq->pid) : UTID_NONE;
-    uint32_t upid = has_thread ? process_tracker_thread_process(m->processes, utid) : UPID_NONE;
+    uint32_t utid =
+        has_thread ? process_tracker_update_thread_and_main(m->processes, g->seq->tid, g->seq->pid) : UTID_NONE;
+    uint32_t upid = has_thread ? process_tracker_process(m->processes, g->seq->pid) : UPID_NONE;
     uint32_t callsite = stack_profile_interned(m, g, upid, callstack);
-    if (callsite == CALLSITE_NONE)
+    if (callsite == CALLSITE_NONE) {
+        unknown_callstack(m, ts, callstack);
         return;
+    }
     struct sample sample = {.ts = ts,
                             .source = import_str(m->im, source),
                             .upid = upid,
@@ -22,10 +34,10 @@ static void add_sample(struct profiling_machine *s, int64_t ts, uint64_t callsta
                             .async_context = COL_NULL,
                             .cpu = COL_NULL,
                             .callsite = callsite,
-                            .session = sample_session(s, g->seq, source, import_str(m->im, "nanoseconds"), NULL),
+                            .session = COL_NULL,
                             .counter_set = COL_NULL};
     uint32_t row = sample_insert(s, &sample);
-    if (row != UINT32_MAX)
+    if (row != UINT32_MAX && priority)
         chrome_stack_sample_extras_insert(
             m->st, &(struct chrome_stack_sample_extras_row){.profiler_sample_id = row, .process_priority = priority});
 }

@@ -92,7 +92,7 @@ void concurrent_session_parse(struct packet *p)
         ROW_SET(st, state, dur, *open - 1, saturating_sub(p->ts, ROW_GET(st, state, ts, (uint32_t)(*open - 1))));
     struct arg_list list = {0};
     arg_list_int(&st->args, &list, "consumer_uid", e.uid);
-    arg_list_uint(&st->args, &list, "num_data_sources", e.n_sources);
+    arg_list_int(&st->args, &list, "num_data_sources", (int64_t)e.n_sources);
     bool last = e.state == CONCURRENT_SESSION_EVENT_STATE_DISABLED;
     uint32_t row = state_insert(st, &(struct state_row){.ts = p->ts,
                                                         .dur = last ? 0 : -1,

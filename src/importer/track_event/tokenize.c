@@ -337,7 +337,17 @@ enum tokenize_result track_event_tokenize_event(struct packet *p)
     return TOKENIZE_DONE;
 }
 
-/* Its samples are as far apart as their deltas say, the first from the sequence's last event. */
+/* Lets the sequence's time go on; false: beyond what there is. */
+static bool streaming_profile_advance(struct packet *p, struct track_event_sequence *s, uint64_t delta)
+{
+    if (track_event_advance(s, &s->ts_ns, (int64_t)delta, 1000))
+        return true;
+    packet_log(p, STAT_streaming_profile_invalid_timestamp, NULL, 0);
+    return false;
+}
+
+/* Its samples are as far apart as their deltas say, the first from the sequence's last event. Deltas behind the last
+ * stack are time as well. */
 enum tokenize_result track_event_tokenize_streaming_profile(struct packet *p)
 {
     struct track_event_sequence *s = track_event_sequence(p);
@@ -346,15 +356,16 @@ enum tokenize_result track_event_tokenize_streaming_profile(struct packet *p)
     struct pb_field f;
     int32_t priority = pb_find(p->field, STREAMING_PROFILE_PACKET_PROCESS_PRIORITY, &f) ? pb_i32(&f) : 0;
     uint64_t stack, delta;
-    while (s && pb_next_number(&deltas, &delta)) {
-        if (!track_event_advance(s, &s->ts_ns, (int64_t)delta, 1000)) {
-            packet_log(p, STAT_streaming_profile_invalid_timestamp, NULL, 0);
+    while (s && pb_next_number(&stacks, &stack)) {
+        if (!pb_next_number(&deltas, &delta)) {
+            packet_log(p, STAT_stackprofile_parser_error, NULL, 0);
             return TOKENIZE_DONE;
         }
-        if (pb_next_number(&stacks, &stack))
-            streaming_profile_add(p, track_event_monotonic(p, s->ts_ns), stack, priority);
-        else
-            stats_add(&p->m->st->stats, p->m->id, STAT_stackprofile_parser_error, 1);
+        if (!streaming_profile_advance(p, s, delta))
+            return TOKENIZE_DONE;
+        streaming_profile_add(p, track_event_monotonic(p, s->ts_ns), stack, priority);
     }
+    while (s && pb_next_number(&deltas, &delta) && streaming_profile_advance(p, s, delta))
+        continue;
     return TOKENIZE_DONE;
 }

@@ -558,10 +558,11 @@ CREATE PERFETTO VIEW cpu_profile_stack_sample(
   process_priority LONG
 )
 AS
-SELECT s.id, s.ts, s.callsite_id, t.utid, +x.process_priority AS process_priority
+SELECT s.id, s.ts, s.callsite_id, t.utid, coalesce(x.process_priority, 0) AS process_priority
 FROM __intrinsic_profiler_sample AS s
-JOIN __intrinsic_chrome_stack_sample_extras AS x ON x.profiler_sample_id = s.id
-LEFT JOIN __intrinsic_profiler_task_context AS t ON t.id = s.task_context_id;
+LEFT JOIN __intrinsic_chrome_stack_sample_extras AS x ON x.profiler_sample_id = s.id
+LEFT JOIN __intrinsic_profiler_task_context AS t ON t.id = s.task_context_id
+WHERE s.source IN ('chrome', 'legacy_v8', 'gecko', 'simpleperf', 'perf_text');
 
 -- Stacks that Instruments sampled.
 CREATE PERFETTO VIEW instruments_sample(
