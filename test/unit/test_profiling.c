@@ -348,8 +348,12 @@ START_TEST(stack_samples_bring_tasks_and_counters)
            "  50{1:7 2'bytes' 4'KiB' 5:1024 6'sent'}}}");
     put(w, "1{8:10 10:1 135{2:1 4:1 5{1{1'main' 2'm.c' 3:3} 1{1'leaf'}} 11:500 13:7 14:2}}");
     put(w, "1{8:20 10:1 135{1{2:30} 11:9}}"); /* a counter of a cpu that is not told */
+    put(w, "1{8:30 10:1 135{1{3:31}}}");      /* the thread alone: no process */
     trace_fixture_load(&f);
-    ck_assert_uint_eq(ROWS(profiler_sample), 2);
+    ck_assert_uint_eq(ROWS(profiler_sample), 3);
+    ck_assert_int_eq(GET(profiler_task_context, upid, 2), COL_NULL);
+    ck_assert_int_eq(GET(thread, is_main_thread, 1), 1); /* made with the process, before the thread of the sample */
+    ck_assert_uint_eq(ROWS(stack_profile_symbol), 2);    /* each frame that is spelt out has one */
     ck_assert_str_eq(TEXT(profiler_sample, source, 0), "my.profiler");
     ck_assert_str_eq(stack_text(GET(profiler_sample, callsite_id, 0)), "main > leaf");
     ck_assert_str_eq(TEXT(stack_profile_symbol, source_file, 0), "m.c");

@@ -428,9 +428,8 @@ uint32_t stack_profile_inline(struct machine_ctx *m, struct slice callstack, con
         if (f.id != TRACK_EVENT_INLINE_CALLSTACK_FRAMES)
             continue;
         struct source_line source = source_line_read(m, pb_bytes(&f));
-        uint32_t row =
-            stack_profile_frame(m, &(struct stack_profile_frame_row){.name = source.function, .mapping = mapping},
-                                source.file || source.line != COL_NULL ? &source : NULL);
+        uint32_t row = stack_profile_frame(
+            m, &(struct stack_profile_frame_row){.name = source.function, .mapping = mapping}, &source);
         if (row == UINT32_MAX || (callsite = stack_profile_callsite(m, callsite, row)) == CALLSITE_NONE)
             return CALLSITE_NONE;
     }

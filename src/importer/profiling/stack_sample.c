@@ -246,13 +246,11 @@ static void set_task(struct packet *p, const struct task *task, struct sample *x
     struct process_tracker *t = p->m->processes;
     if (task->has_async)
         x->async_context = async_context(p, task->async, 0);
+    if (task->pid >= 0)
+        x->upid = process_tracker_process(t, task->pid);
     if (task->tid >= 0)
         x->utid = task->pid >= 0 ? process_tracker_update_thread(t, task->tid, task->pid)
                                  : process_tracker_thread(t, task->tid);
-    if (task->pid >= 0)
-        x->upid = process_tracker_process(t, task->pid);
-    else if (task->tid >= 0)
-        x->upid = process_tracker_thread_process(t, x->utid);
 }
 
 struct execution {
