@@ -67,6 +67,12 @@ static void put_text_call(struct text *t, const char *column)
         put(t, pick(2) ? "hex(%s)" : "quote(%s)", column ? column : "'a''b'");
         return;
     }
+    if (pick(6) == 0) {
+        put(t, "typeof(");
+        put_any(t, 1);
+        put(t, ")");
+        return;
+    }
     static const char *const calls[] = {
         "regexp_extract(%s, '[a-m]+')",       "str_split(%s, 'a', 1)",  "reverse(%s)", "null_if_empty(%s)",
         "regexp_replace_simple(%s, 'a', '')", "concat_ws('-', %s, 'x')"};

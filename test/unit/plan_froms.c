@@ -231,6 +231,32 @@ const struct plan_from plan_froms[] = {
      {"t.tid", "u", "g.n", "s.dur"},
      {0},
      {"w", "s.name", "t.name"}},
+    /* the bounds of the trace are constants */
+    {"v_slice s, trace_bounds b", {"s.ts", "s.dur", "b.start_ts", "end_ts", "s.id"}, {0}, {"s.name"}},
+    {"trace_bounds b JOIN v_slice s ON s.ts >= b.start_ts + 40 AND s.ts < b.end_ts + 900 JOIN v_thread t ON t.id = "
+     "s.depth CROSS JOIN trace_bounds x",
+     {"s.ts", "t.tid", "b.end_ts", "s.dur", "x.start_ts"},
+     {0},
+     {"s.name", "t.name"}},
+    {"v_thread t JOIN (SELECT start_ts + 7 AS a, end_ts - start_ts AS w FROM trace_bounds) b LEFT JOIN v_slice s ON "
+     "s.depth = t.tid AND s.ts > a",
+     {"t.tid", "a", "b.w", "s.ts", "s.id"},
+     {0},
+     {"s.name", "t.name"}},
+    /* expressions that are equal */
+    {"(SELECT * FROM v_slice WHERE id < 500) a LEFT JOIN v_slice b ON b.track_id = a.track_id AND b.ts + b.depth = "
+     "a.ts",
+     {"a.ts", "b.ts", "a.depth", "b.id", "b.dur"},
+     {0},
+     {"a.name", "b.name"}},
+    {"v_slice a JOIN v_slice b ON a.id < 90 AND a.ts - a.depth = b.ts + b.depth AND b.ts > a.track_id",
+     {"a.ts", "b.ts", "a.dur", "b.id", "b.dur"},
+     {0},
+     {"a.name", "b.name"}},
+    {"(SELECT * FROM v_thread WHERE id < 60) t LEFT JOIN v_slice s ON s.depth * 2 = t.tid - t.upid AND s.id > t.upid",
+     {"t.tid", "s.ts", "s.dur", "s.id", "t.upid"},
+     {0},
+     {"t.name", "s.name"}},
     {"below(3) b JOIN v_thread t ON t.id = b.d", {"b.ts", "b.dur", "d", "t.tid"}, {0}, {"b.name", "t.name"}},
 };
 const uint32_t plan_n_froms = sizeof plan_froms / sizeof *plan_froms;

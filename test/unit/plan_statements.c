@@ -73,7 +73,7 @@ static void put_json(struct text *t)
     const char *column = one_of(plan_at->texts, 4), *real = one_of(plan_at->reals, 4);
     switch (pick(4)) {
     case 0:
-        put(t, "json_group_array(");
+        put(t, "json_group_array(%s", pick(3) ? "" : "DISTINCT ");
         put_any(t, 1);
         put(t, ")%s", filters[pick(3)]);
         break;

@@ -1,7 +1,8 @@
 /* Plans and SQLite alone give the same rows, in the same order, under the same names, or the same error: statements of
  * a grammar (plan_grammar.h), with memory that runs out or is bounded, and with interrupts.
  *
- * MERIDIAN_PLAN_STATEMENTS in the environment makes that many; MERIDIAN_PLAN_SEED begins elsewhere. */
+ * MERIDIAN_PLAN_STATEMENTS in the environment makes that many; MERIDIAN_PLAN_SEED begins elsewhere, and
+ * MERIDIAN_PLAN_SHOW prints each before it runs. */
 #include "plan_grammar.h"
 
 #include "sql/engine_private.h"
@@ -32,6 +33,8 @@ START_TEST(plans_change_no_answer)
     for (int i = 0; i < n; i++) {
         struct text query;
         make_statement(&query);
+        if (getenv("MERIDIAN_PLAN_SHOW"))
+            fprintf(stderr, "%s\n", query.p);
         planned += mirror_compare_planner(&m, query.p);
     }
     ck_assert_int_gt(planned, n / 3);

@@ -152,16 +152,6 @@ bool plan_read_orders(struct reader *r, const struct sql_select *s)
     return true;
 }
 
-/* Windows that order the answer SQLite computes once more, beneath the others: rows then come to several levels of them
- * in an order that is not known here. */
-static bool orders_levels(const struct query_plan *p)
-{
-    for (uint32_t k = 0; k < p->n_orders && p->n_levels > 1; k++)
-        if (p->orders[k]->sources >> PLAN_WINDOWS & 1)
-            return true;
-    return false;
-}
-
 /* SQLite turns the groups round when as many terms order the answer, or the rows for windows: the order of ties shows
  * it. */
 static void turn_groups(struct query_plan *p, const struct sql_order *order)
@@ -286,7 +276,7 @@ static bool read_core(struct reader *r, const struct sql_select *s)
     for (uint32_t i = 0; i < p->n_where; i++)
         if (p->where[i]->sources & (1u << PLAN_GROUPS | 1u << PLAN_WINDOWS))
             return false;
-    if (orders_levels(p) || order_chooses(p, s))
+    if (!window_order_again(p) || order_chooses(p, s))
         return false;
     turn_groups(p, r->loop_arm ? NULL : s->query->order);
     p->distinct = s->distinct || (once && !p->grouped && !p->n_windows && has_few_values(p));

@@ -380,7 +380,8 @@ void eval_call(struct run *r, const struct plan_expr *x, const struct batch *b, 
         return;
     }
     m->asked += b->n;
-    for (uint32_t i = 0; i < b->n && !r->rc; i++) {
+    uint32_t n = n_varying ? b->n : 1; /* of constants alone one is all */
+    for (uint32_t i = 0; i < n && !r->rc; i++) {
         int64_t key[PLAN_MAX_VARYING] = {0};
         for (uint32_t k = 0; k < n_varying; k++)
             key[k] = varying[k][i];
@@ -400,4 +401,6 @@ void eval_call(struct run *r, const struct plan_expr *x, const struct batch *b, 
         memcpy(k->args, key, sizeof key);
         m->n++;
     }
+    for (uint32_t i = n; i < b->n; i++)
+        out[i] = out[0];
 }

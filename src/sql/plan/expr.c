@@ -3,105 +3,8 @@
 #include "sql/plan/varied.h"
 
 #include <string.h>
-#include <strings.h>
 
 /* ---- making ---- */
-
-int64_t plan_null(enum plan_type type)
-{
-    return type == PLAN_TEXT ? 0 : type == PLAN_REAL ? COL_NULL_F64 : COL_NULL;
-}
-
-enum col_type plan_col_type(enum plan_type type)
-{
-    return type == PLAN_TEXT ? COL_STR : type == PLAN_REAL ? COL_F64 : COL_I64;
-}
-
-enum plan_type plan_type_of(enum col_type type)
-{
-    return type == COL_STR ? PLAN_TEXT : type == COL_F64 ? PLAN_REAL : PLAN_INT;
-}
-
-struct plan_expr *plan_expr_new(struct query_plan *p, enum expr_op op, enum plan_type type, uint32_t n_args)
-{
-    struct plan_expr *x = arena_zalloc(&p->arena, sizeof *x);
-    struct plan_expr **args = n_args ? arena_zalloc(&p->arena, n_args * sizeof(struct plan_expr *)) : NULL;
-    if (!x || (n_args && !args))
-        return NULL;
-    *x = (struct plan_expr){.op = (uint8_t)op,
-                            .type = (uint8_t)type,
-                            .letter = 'c',
-                            .n_args = (uint16_t)n_args,
-                            .args = args,
-                            .slot = p->n_slots++};
-    return x;
-}
-
-struct plan_expr *plan_expr_like(struct query_plan *p, const struct plan_expr *x)
-{
-    struct plan_expr *out = plan_expr_new(p, (enum expr_op)x->op, (enum plan_type)x->type, x->n_args);
-    if (!out)
-        return NULL;
-    uint32_t slot = out->slot;
-    struct plan_expr **args = out->args;
-    *out = *x;
-    out->slot = slot;
-    out->args = args;
-    out->sources = 0;
-    return out;
-}
-
-struct plan_expr *plan_const(struct query_plan *p, enum plan_type type, int64_t word)
-{
-    struct plan_expr *x = plan_expr_new(p, X_CONST, type, 0);
-    if (x)
-        x->word = word;
-    return x;
-}
-
-struct plan_expr *plan_column(struct query_plan *p, uint8_t source, int16_t column, enum plan_type type)
-{
-    struct plan_expr *x = plan_expr_new(p, X_COLUMN, type, 0);
-    if (!x)
-        return NULL;
-    x->source = source;
-    x->column = column;
-    x->sources = 1u << source;
-    x->letter = type == PLAN_TEXT ? 't' : type == PLAN_REAL ? 'd' : 'i';
-    return x;
-}
-
-bool plan_expr_equal(const struct plan_expr *a, const struct plan_expr *b)
-{
-    if (a == b)
-        return true;
-    if (a->op != b->op || a->type != b->type || a->sql != b->sql || a->negated != b->negated ||
-        a->source != b->source || a->column != b->column || a->n_args != b->n_args || a->word != b->word ||
-        a->n_list != b->n_list || a->lookup != b->lookup || a->arguments != b->arguments ||
-        a->list_has_null != b->list_has_null || !a->text != !b->text || (a->text && strcmp(a->text, b->text) != 0))
-        return false;
-    if (a->n_list && memcmp(a->list, b->list, a->n_list * sizeof *a->list) != 0)
-        return false;
-    for (uint32_t i = 0; i < a->n_args; i++)
-        if (!plan_expr_equal(a->args[i], b->args[i]))
-            return false;
-    return true;
-}
-
-static struct plan_expr *with(struct plan_expr *x, uint32_t n, struct plan_expr *a, struct plan_expr *b)
-{
-    struct plan_expr *args[] = {a, b};
-    for (uint32_t i = 0; x && i < n; i++) {
-        x->args[i] = args[i];
-        x->sources |= args[i]->sources;
-    }
-    return x;
-}
-
-struct plan_expr *plan_unary(struct query_plan *p, enum expr_op op, enum plan_type type, struct plan_expr *a)
-{
-    return a ? with(plan_expr_new(p, op, type, 1), 1, a, NULL) : NULL;
-}
 
 static struct plan_expr *unary(struct reader *r, enum expr_op op, enum plan_type type, struct plan_expr *a)
 {
@@ -111,9 +14,13 @@ static struct plan_expr *unary(struct reader *r, enum expr_op op, enum plan_type
 static struct plan_expr *binary(struct reader *r, enum expr_op op, enum plan_type type, uint8_t sql,
                                 struct plan_expr *a, struct plan_expr *b)
 {
-    struct plan_expr *x = a && b ? with(plan_expr_new(r->plan, op, type, 2), 2, a, b) : NULL;
-    if (x)
-        x->sql = sql;
+    struct plan_expr *x = a && b ? plan_expr_new(r->plan, op, type, 2) : NULL;
+    if (!x)
+        return NULL;
+    x->sql = sql;
+    x->args[0] = a;
+    x->args[1] = b;
+    x->sources = a->sources | b->sources;
     return x;
 }
 
@@ -538,108 +445,6 @@ static struct plan_expr *read_match(struct reader *r, const struct sql_expr *x)
         if (matches[i].op == x->op && matches[i].n_args == x->n_args)
             out = plan_make_call(r->plan, PLAN_INT, matches[i].call, args, n);
     return out && x->negated ? unary(r, X_NOT, PLAN_INT, out) : out;
-}
-
-static bool has_quoted(const struct reader *r, struct sql_span at)
-{
-    for (uint32_t i = at.first; i < at.end; i++)
-        if (r->tree->tokens[i].text[0] == '"')
-            return true;
-    return false;
-}
-
-static bool has_parameter(const struct reader *r, struct sql_span at)
-{
-    for (uint32_t i = at.first; i < at.end; i++)
-        if (r->tree->tokens[i].kind == TOKEN_VARIABLE)
-            return true;
-    return false;
-}
-
-/* Could a word of the text be the name of a table of WITH around it? */
-static bool may_name_cte(const struct reader *r, struct sql_span at)
-{
-    for (uint32_t i = at.first; i < at.end; i++) {
-        const struct sql_token *t = &r->tree->tokens[i];
-        if (t->text[0] == '[' || t->text[0] == '`')
-            return true;
-        for (const struct cte_scope *s = r->ctes; s; s = s->up)
-            for (const struct sql_cte *c = s->query->ctes; c; c = c->next)
-                if (t->len == c->name.len && strncasecmp(t->text, c->name.p, t->len) == 0)
-                    return true;
-    }
-    return false;
-}
-
-/* The bounds of the trace are declared without types. */
-static bool asks_for_bounds(const struct sql_select *core)
-{
-    const struct sql_from *f = core->from;
-    return f && !f->next && f->form == SOURCE_TABLE &&
-           (sql_name_is(f->name, "trace_bounds") || sql_name_is(f->name, "_trace_bounds"));
-}
-
-/* Arithmetic of columns and integers: of columns that are integers it gives one. */
-static bool is_whole(const struct sql_expr *x)
-{
-    if (x->kind != EXPR_BINARY)
-        return x->kind == EXPR_COLUMN || x->kind == EXPR_INTEGER;
-    bool arithmetic = x->op == SQL_ADD || x->op == SQL_SUBTRACT || x->op == SQL_MULTIPLY || x->op == SQL_DIVIDE ||
-                      x->op == SQL_REMAINDER;
-    return arithmetic && is_whole(x->args) && is_whole(x->args->next);
-}
-
-/* What an aggregate gives as a rule, or a column of the bounds. Where it gives something else (max() of a text), the
- * plan gives up when it runs. */
-static enum plan_type usual_type(const struct sql_query *q)
-{
-    static const struct {
-        const char *name;
-        enum plan_type type;
-    } aggregates[] = {{"count", PLAN_INT}, {"min", PLAN_INT},  {"max", PLAN_INT},
-                      {"sum", PLAN_INT},   {"avg", PLAN_REAL}, {"total", PLAN_REAL}};
-    const struct sql_select *core = q->selects;
-    if (core->next || core->n_items != 1 || core->items->star)
-        return PLAN_NULL;
-    if (core->items->expr->kind != EXPR_FUNCTION || core->items->expr->over)
-        return asks_for_bounds(core) && is_whole(core->items->expr) ? PLAN_INT : PLAN_NULL;
-    for (size_t i = 0; i < sizeof aggregates / sizeof *aggregates; i++)
-        if (sql_name_is(core->items->expr->name, aggregates[i].name))
-            return aggregates[i].type;
-    return PLAN_NULL;
-}
-
-/* (SELECT column …) that looks at nothing outside: SQLite computes it once in each run. Its type is that of the column,
- * which must be declared, or that of an aggregate. */
-static struct plan_expr *read_query(struct reader *r, const struct sql_expr *x)
-{
-    size_t len;
-    sqlite3_stmt *stmt = NULL;
-    enum plan_type type = PLAN_NULL;
-    bool asks = has_parameter(r, x->at);
-    const struct plan_arguments *arguments = asks ? read_arguments(r, &r->plan->arena) : NULL;
-    if (x->query->ctes || may_name_cte(r, x->at) || has_quoted(r, x->at) || (asks && !arguments))
-        return NULL;
-    const char *query = sql_tree_text(r->tree, r->planner->arena, x->at, &len);
-    char *text = query ? arena_printf(&r->plan->arena, "SELECT * FROM %s LIMIT 1", query) : NULL;
-    if (text && engine_compile(r->planner->e, text, -1, 0, &stmt, NULL) == SQLITE_OK &&
-        sqlite3_column_count(stmt) == 1) {
-        const char *declared = sqlite3_column_decltype(stmt, 0);
-        if (declared && (sqlite3_stricmp(declared, "BIGINT") == 0 || sqlite3_stricmp(declared, "INTEGER") == 0))
-            type = PLAN_INT;
-        else if (declared && sqlite3_stricmp(declared, "DOUBLE") == 0)
-            type = PLAN_REAL;
-        else if (declared && sqlite3_stricmp(declared, "TEXT") == 0)
-            type = PLAN_TEXT;
-        else if (!declared)
-            type = usual_type(x->query);
-    }
-    sqlite3_finalize(stmt);
-    text = type != PLAN_NULL ? arena_printf(&r->plan->arena, "SELECT %s", query) : NULL;
-    struct plan_expr *out = text ? plan_make_call(r->plan, type, text, NULL, 0) : NULL;
-    if (out)
-        out->arguments = arguments;
-    return out;
 }
 
 static struct plan_expr *read_any(struct reader *r, const struct sql_expr *x)

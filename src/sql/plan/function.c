@@ -1,6 +1,7 @@
 /* Calls of functions: aggregates, those computed here, and those that SQLite computes once for each text. */
 #include "sql/plan/varied.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- of one row ---- */
@@ -206,6 +207,26 @@ static struct plan_expr *read_nullif(struct reader *r, const struct sql_expr *x)
     return out;
 }
 
+/* typeof(x) of what has one type: CASE WHEN x IS NULL THEN 'null' ELSE 'integer' END */
+static struct plan_expr *read_typeof(struct reader *r, const struct sql_expr *x)
+{
+    static const char *const names[] = {
+        [PLAN_NULL] = "null", [PLAN_INT] = "integer", [PLAN_REAL] = "real", [PLAN_TEXT] = "text"};
+    struct plan_expr *a = read_expr(r, x->args), *values[2] = {NULL};
+    for (int i = 0; a && i < 2; i++) {
+        const char *name = names[i ? a->type : PLAN_NULL];
+        strid id = strpool_intern(&r->planner->e->storage->strings, name, strlen(name));
+        values[i] = id ? plan_const(r->plan, PLAN_TEXT, id) : NULL;
+    }
+    struct plan_expr *out = values[1] ? plan_expr_new(r->plan, X_CASE, PLAN_TEXT, 3) : NULL;
+    if (!out || !values[0] || !(out->args[0] = plan_unary(r->plan, X_IS_NULL, PLAN_INT, a)))
+        return NULL;
+    out->args[1] = values[0];
+    out->args[2] = values[1];
+    out->sources = a->sources;
+    return out;
+}
+
 enum { LOOK_AT_SETS = 4096, LOOK_AT_VALUES = 64 };
 
 /* The type of the values of a key, as the sets have it that are looked at: where one has another, the plan gives up.
@@ -347,6 +368,8 @@ static struct plan_expr *read_scalar(struct reader *r, const struct sql_expr *x)
         return read_nullif(r, x);
     if (x->n_args == 2 && sql_name_is(x->name, "extract_arg"))
         return read_extract_arg(r, x);
+    if (x->n_args == 1 && sql_name_is(x->name, "typeof"))
+        return read_typeof(r, x);
     if (x->n_args == 1 && sql_name_is(x->name, "abs")) {
         struct plan_expr *out = read_alike(r, x, X_ABS);
         return out && out->type != PLAN_TEXT ? out : NULL;
@@ -449,9 +472,11 @@ static struct plan_expr *add_aggregate(struct reader *r, const struct plan_aggre
 }
 
 /* Does SQLite list the values as it finds them? */
-static bool finds_first_of_list(const struct reader *r)
+static bool finds_first_of_list(const struct reader *r, const char *name)
 {
-    return loops_say(r->loops, loops_parent(r), "USE TEMP B-TREE FOR group_concat(DISTINCT)");
+    char text[64];
+    snprintf(text, sizeof text, "USE TEMP B-TREE FOR %s(DISTINCT)", name);
+    return loops_say(r->loops, loops_parent(r), text);
 }
 
 /* A varied value as what sum() and avg() add. */
@@ -502,7 +527,7 @@ static struct plan_expr *read_aggregate(struct reader *r, const struct sql_expr 
         return NULL;
     bool extreme = a.kind == AGG_MIN || a.kind == AGG_MAX;
     /* for one aggregate with DISTINCT SQLite may sort the rows by its values: lists and sums of reals would show it */
-    if (x->distinct && !extreme && !(a.kind == AGG_CONCAT && finds_first_of_list(r)) &&
+    if (x->distinct && !extreme && !(a.kind == AGG_CONCAT && finds_first_of_list(r, aggregates[at].name)) &&
         (a.kind >= AGG_MIN || (numeric && of == PLAN_REAL)))
         return NULL;
     a.distinct = x->distinct;
@@ -524,8 +549,10 @@ struct plan_expr *read_concat(struct reader *r, const struct sql_expr *x,
     a.arg = read(r, x->args);
     a.filter = a.arg && x->filter ? read_expr(r, x->filter) : NULL;
     r->in_aggregate = false;
-    if (!a.arg || (x->filter && (!a.filter || a.filter->type == PLAN_TEXT)))
+    if (!a.arg || (x->filter && (!a.filter || a.filter->type == PLAN_TEXT)) ||
+        (x->distinct && !finds_first_of_list(r, "json_group_array")))
         return NULL;
+    a.distinct = x->distinct;
     return add_aggregate(r, &a, PLAN_TEXT);
 }
 

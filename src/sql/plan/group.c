@@ -12,9 +12,10 @@ struct groups {
     struct sink base;
     struct run *r;
     uint32_t n, cap;
-    uint32_t *slots, mask;        /* by hash: group + 1 */
-    int64_t *keys[PLAN_MAX_KEYS]; /* by group; zeros have one sign */
-    uint32_t *direct;             /* by code: group + 1; NULL: by hash */
+    uint32_t *slots, mask;         /* by hash: group + 1 */
+    int64_t *keys[PLAN_MAX_KEYS];  /* by group; zeros have one sign */
+    int64_t *equal[PLAN_MAX_KEYS]; /* of a batch: what is the same for all that is equal; NULL: the words themselves */
+    uint32_t *direct;              /* by code: group + 1; NULL: by hash */
     uint64_t codes[PLAN_MAX_KEYS];
     int64_t bases[PLAN_MAX_KEYS];
     uint32_t *rows[PLAN_MAX_SOURCES]; /* by group: the row remembered */
@@ -203,19 +204,15 @@ static bool number(struct groups *g, const struct batch *b)
 {
     const struct query_plan *p = g->r->plan;
     const int64_t *keys[PLAN_MAX_KEYS];
-    int64_t equal[BATCH];
-    uint32_t n_equal = 0;
     for (uint32_t k = 0; k < p->n_keys; k++) {
         keys[k] = eval(g->r, p->keys[k], b);
-        if (p->keys[k]->type != PLAN_REAL && !p->keys[k]->varied)
+        if (!g->equal[k] || g->r->rc)
             continue;
-        if (n_equal++ || g->r->rc)
-            return fail(g, RUN_GAVE_UP);
         if (p->keys[k]->varied)
-            comparable(g, equal, keys[k], b->n);
+            comparable(g, g->equal[k], keys[k], b->n);
         else
-            one_zero(equal, keys[k], b->n);
-        keys[k] = equal;
+            one_zero(g->equal[k], keys[k], b->n);
+        keys[k] = g->equal[k];
     }
     if (g->r->rc)
         return false;
@@ -279,6 +276,19 @@ static bool push(struct sink *s, const struct batch *b)
     return !g->r->rc;
 }
 
+/* Room for keys of which different words are equal. */
+static bool make_equals(struct groups *g)
+{
+    const struct query_plan *p = g->r->plan;
+    for (uint32_t k = 0; k < p->n_keys; k++) {
+        if (p->keys[k]->type != PLAN_REAL && !p->keys[k]->varied)
+            continue;
+        if (!(g->equal[k] = mem_alloc(BATCH * sizeof *g->equal[k])))
+            return fail(g, SQLITE_NOMEM);
+    }
+    return true;
+}
+
 struct sink *group_open(struct run *r)
 {
     struct groups *g = mem_zalloc(sizeof *g);
@@ -290,7 +300,7 @@ struct sink *group_open(struct run *r)
     g->r = r;
     for (uint32_t a = 0; a < r->plan->n_aggregates; a++)
         g->accumulators[a].of = &r->plan->aggregates[a];
-    if ((r->plan->n_keys && !choose_direct(g)) || !grow(g)) {
+    if (!make_equals(g) || (r->plan->n_keys && !choose_direct(g)) || !grow(g)) {
         group_close(&g->base);
         return NULL;
     }
@@ -355,6 +365,8 @@ void group_close(struct sink *s)
     mem_free(g->direct);
     for (uint32_t k = 0; k < PLAN_MAX_KEYS; k++)
         mem_free(g->keys[k]);
+    for (uint32_t k = 0; k < PLAN_MAX_KEYS; k++)
+        mem_free(g->equal[k]);
     for (uint32_t i = 0; i < PLAN_MAX_SOURCES; i++)
         mem_free(g->rows[i]);
     for (uint32_t a = 0; a < PLAN_MAX_AGGREGATES; a++)

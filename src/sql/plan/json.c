@@ -38,7 +38,7 @@ static bool is_seen_by_nobody(const struct reader *r)
 
 static bool is_of(const struct sql_expr *x, const char *name)
 {
-    return x->kind == EXPR_FUNCTION && sql_name_is(x->name, name) && !x->over && !x->distinct && !x->star;
+    return x->kind == EXPR_FUNCTION && sql_name_is(x->name, name) && !x->over && !x->star;
 }
 
 static bool is_json_list(const struct sql_expr *x)
@@ -52,7 +52,8 @@ struct plan_expr *read_json(struct reader *r, const struct sql_expr *x)
     bool object = is_of(x, "json_object");
     const char *text = object ? "SELECT json_object(" : "SELECT json_array(";
     uint32_t n = 0;
-    if ((!object && !is_of(x, "json_array")) || x->filter || !x->n_args || x->n_args > PLAN_MAX_CALL_ARGS)
+    if ((!object && !is_of(x, "json_array")) || x->distinct || x->filter || !x->n_args ||
+        x->n_args > PLAN_MAX_CALL_ARGS)
         return NULL;
     for (const struct sql_expr *a = x->args; a && text; a = a->next) {
         args[n] = read_expr(r, a);
@@ -80,10 +81,17 @@ struct plan_expr *read_json_value(struct reader *r, const struct sql_expr *x)
     return out;
 }
 
+/* The same where each is to be listed once: reals that are not equal may stand there alike. */
+static struct plan_expr *read_json_kind(struct reader *r, const struct sql_expr *x)
+{
+    struct plan_expr *out = read_json_value(r, x);
+    return out && out->text == quote && out->args[0]->type == PLAN_REAL ? NULL : out;
+}
+
 /* json_group_array(value): also of no rows. */
 static struct plan_expr *read_json_list(struct reader *r, const struct sql_expr *x)
 {
-    struct plan_expr *values = read_concat(r, x, read_json_value);
+    struct plan_expr *values = read_concat(r, x, x->distinct ? read_json_kind : read_json_value);
     return values ? plan_make_call(r->plan, PLAN_TEXT, list, &values, 1) : NULL;
 }
 

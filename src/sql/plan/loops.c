@@ -327,6 +327,8 @@ static bool fits_rest(struct guess *g, int at, uint32_t placed)
         if (line->parent != g->parent || !loop_named(line, &name))
             continue;
         int source = source_named(g->p, name);
+        if (source == -1 && bounds_are_named(g->p, name))
+            continue;
         if (source == -1 || !g->tries)
             return true;
         g->tries--;
@@ -394,7 +396,7 @@ static bool walk(struct loops *l, int parent, struct query_plan *p, int depth)
             continue;
         if (strncmp(l->lines[i].text, "MULTI-INDEX OR", 14) == 0 || strncmp(l->lines[i].text, "COMPOUND", 8) == 0)
             return false;
-        if (!loop_named(&l->lines[i], &name))
+        if (!loop_named(&l->lines[i], &name) || bounds_are_named(p, name))
             continue;
         int source = source_named(p, name);
         uint32_t placed = 0;

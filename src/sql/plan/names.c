@@ -6,96 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- columns by name ---- */
-
-static bool matches(const struct scope_column *c, struct sql_name name)
-{
-    return sql_name_equal(c->name, name);
-}
-
-static struct scope_column *find_in(const struct scope_entry *e, struct sql_name name, bool joined)
-{
-    for (uint32_t i = 0; i < e->n_columns; i++)
-        if (matches(&e->columns[i], name) && (joined || !e->columns[i].joined))
-            return &e->columns[i];
-    return NULL;
-}
-
-const struct scope_column *scope_column_of(const struct reader *r, const struct sql_expr *x)
-{
-    for (uint32_t i = 0; i < r->scope->n_entries; i++) {
-        const struct scope_entry *e = &r->scope->entries[i];
-        const struct scope_column *c = NULL;
-        if (!x->table.len || sql_name_equal(x->table, e->alias))
-            c = find_in(e, x->name, x->table.len != 0);
-        if (c)
-            return c;
-    }
-    return NULL;
-}
-
-bool scope_star_takes(struct scope_column *c, const struct sql_item *star)
-{
-    bool takes = !c->hidden && (star->table.len || !c->joined);
-    c->used |= takes;
-    return takes;
-}
-
-int scope_find(const struct reader *r, const struct sql_expr *x, struct plan_expr **out)
-{
-    struct scope_column *found = NULL;
-    if (x->schema.len)
-        return -1;
-    for (uint32_t i = 0; i < r->scope->n_entries; i++) {
-        const struct scope_entry *e = &r->scope->entries[i];
-        if (x->table.len && !sql_name_equal(x->table, e->alias))
-            continue;
-        struct scope_column *c = find_in(e, x->name, x->table.len != 0);
-        if (c && found)
-            return -1;
-        found = c ? c : found;
-    }
-    if (!found)
-        return 0;
-    found->used = true;
-    *out = scope_column_value(found, !x->table.len);
-    return *out ? 1 : -1;
-}
-
-struct scope_entry *scope_add_entry(struct reader *r, struct sql_name alias, uint32_t n_columns)
-{
-    struct scope *s = r->scope;
-    if (s->n_entries == PLAN_MAX_SOURCES)
-        return NULL;
-    struct scope_entry *e = &s->entries[s->n_entries];
-    *e = (struct scope_entry){.alias = alias};
-    e->columns = arena_zalloc(r->planner->arena, (n_columns + 1) * sizeof *e->columns);
-    if (!e->columns)
-        return NULL;
-    s->n_entries++;
-    return e;
-}
-
-/* SQLite calls the second column x of a query x:1. */
-static bool add_column(struct reader *r, struct scope_entry *e, struct sql_name name, struct plan_expr *x)
-{
-    char *made = NULL;
-    for (int again = 1; find_in(e, name, true); again++) {
-        if (again > 3 || memchr(name.p, ':', name.len))
-            return false;
-        made = arena_printf(r->planner->arena, "%.*s:%d", (int)name.len, name.p, again);
-        if (!made)
-            return false;
-        struct sql_name numbered = {made, (uint32_t)strlen(made), name.at};
-        if (!find_in(e, numbered, true)) {
-            name = numbered;
-            break;
-        }
-    }
-    e->columns[e->n_columns++] = (struct scope_column){.name = name, .expr = x};
-    return true;
-}
-
 /* ---- tables ---- */
 
 static struct plan_source *add_source(struct reader *r, struct sql_name printed, bool left)
@@ -346,7 +256,7 @@ static bool hand_on_columns(struct reader *outer, struct reader *inner, struct s
     for (const struct sql_item *i = inner->core->items; e && i; i = i->next) {
         if (!i->star) {
             struct plan_expr *x = left ? read_expr(inner, i->expr) : read_mixed(inner, i->expr);
-            if (!add_column(outer, e, item_name(inner, i), handed_on(outer, x, left)))
+            if (!scope_add_column(outer, e, item_name(inner, i), handed_on(outer, x, left)))
                 return false;
             continue;
         }
@@ -357,7 +267,7 @@ static bool hand_on_columns(struct reader *outer, struct reader *inner, struct s
             for (uint32_t c = 0; c < from->n_columns; c++) {
                 if (!scope_star_takes(&from->columns[c], i))
                     continue;
-                if (!add_column(outer, e, from->columns[c].name, handed_on(outer, from->columns[c].expr, left)))
+                if (!scope_add_column(outer, e, from->columns[c].name, handed_on(outer, from->columns[c].expr, left)))
                     return false;
             }
         }
@@ -420,7 +330,7 @@ bool read_from_plan(struct reader *r, struct query_plan *sub, struct sql_name al
         const struct plan_expr *of = sub->items[i].expr;
         struct plan_expr *x =
             plan_column(r->plan, (uint8_t)(r->plan->n_sources - 1), (int16_t)i, (enum plan_type)of->type);
-        if (!x || !add_column(r, e, copy_name(r, sub->items[i].name), x))
+        if (!x || !scope_add_column(r, e, copy_name(r, sub->items[i].name), x))
             return false;
         x->letter = of->letter;
     }
@@ -437,7 +347,7 @@ static bool add_round(struct reader *r, struct sql_name alias)
     for (uint32_t i = 0; e && i < now->first->n_items; i++) {
         const struct plan_item *item = &now->first->items[i];
         struct plan_expr *x = plan_column(p, (uint8_t)p->n_sources, (int16_t)i, (enum plan_type)item->expr->type);
-        if (!x || !add_column(r, e, copy_name(r, item->name), x))
+        if (!x || !scope_add_column(r, e, copy_name(r, item->name), x))
             return false;
         x->letter = item->expr->letter;
     }
@@ -559,6 +469,8 @@ static bool add_name(struct reader *r, const struct sql_from *f, bool left)
         if (b)
             return add_batches(r, b, alias, left);
     }
+    if (read_bounds_table(r, f, left))
+        return true;
     const struct schema_table *t = schema_find(r->planner->e, f->name);
     return t && sql_name_is(f->name, t->table) && add_table(r, t, alias, left);
 }
@@ -602,9 +514,9 @@ static bool read_using(struct reader *r, const struct sql_from *f, struct plan_e
     for (const struct sql_expr *x = f->using_columns; x; x = x->next) {
         struct scope_column *left = NULL, *own = NULL;
         for (uint32_t i = 0; i + 1 < r->scope->n_entries && !left; i++)
-            left = find_in(&r->scope->entries[i], x->name, false);
+            left = scope_find_in(&r->scope->entries[i], x->name, false);
         for (uint32_t i = 0; i < right->n_columns && !own; i++)
-            own = matches(&right->columns[i], x->name) ? &right->columns[i] : NULL;
+            own = sql_name_equal(right->columns[i].name, x->name) ? &right->columns[i] : NULL;
         if (!left || !own || !left->expr || !own->expr || left->expr->mixed || own->expr->mixed ||
             !add_equality(r, scope_column_value(left, true), own->expr, terms, n))
             return false;
@@ -623,7 +535,7 @@ static bool read_natural(struct reader *r, struct plan_expr **terms, uint32_t *n
         struct scope_column *own = &right->columns[k];
         struct scope_column *left = NULL;
         for (uint32_t i = 0; i + 1 < r->scope->n_entries && !left && !own->hidden; i++)
-            left = find_in(&r->scope->entries[i], own->name, false);
+            left = scope_find_in(&r->scope->entries[i], own->name, false);
         if (!left)
             continue;
         if (left->hidden || !left->expr || !own->expr || left->expr->mixed || own->expr->mixed ||

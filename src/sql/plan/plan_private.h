@@ -10,7 +10,7 @@
 
 void plan_free(void *plan);
 
-/* ---- names.c, expr.c: from the tree ---- */
+/* ---- scope.c, names.c, expr.c: from the tree ---- */
 
 struct scope_column {
     struct sql_name name;
@@ -96,6 +96,7 @@ struct reader {
 };
 
 struct run;
+/* expr_make.c */
 struct plan_expr *plan_expr_new(struct query_plan *p, enum expr_op op, enum plan_type type, uint32_t n_args);
 /* What x is, with room for arguments of its own, and no sources yet. */
 struct plan_expr *plan_expr_like(struct query_plan *p, const struct plan_expr *x);
@@ -146,6 +147,8 @@ struct plan_expr *read_concat(struct reader *r, const struct sql_expr *x,
 struct plan_expr *read_lookup(struct reader *r, const struct sql_expr *x);
 /* The same of a function's body: its value, of one row at most, or the run gives up. */
 struct plan_expr *read_lookup_of_one(struct reader *r, const struct sql_expr *x);
+/* (SELECT …) that looks at nothing outside: once.c */
+struct plan_expr *read_query(struct reader *r, const struct sql_expr *x);
 /* Functions made by SQL: inline.c. A call; `$name` in a body, or a constant; a table. */
 struct plan_expr *read_sql_function(struct reader *r, const struct sql_expr *x);
 bool is_sql_function(const struct reader *r, const struct sql_expr *x);
@@ -168,6 +171,10 @@ bool rows_are_compared(const struct sql_expr *x);
 bool read_rows_compared(struct reader *r, const struct sql_expr *x, struct plan_expr **terms, uint32_t *n);
 
 bool read_from(struct reader *r, const struct sql_from *from);
+/* bounds.c: the bounds of the trace, which are no source but constants; false: another table, or not understood. */
+bool read_bounds_table(struct reader *r, const struct sql_from *f, bool left);
+/* Does SQLite call one of them so? */
+bool bounds_are_named(const struct query_plan *p, struct sql_name printed);
 /* kin.c: ancestor_slice(f), descendant_slice(f) of what stands before; false: another function, or not understood. */
 bool read_kin(struct reader *r, const struct sql_from *f, bool left);
 /* The rows of the slices above or below one; false: r->rc. */
@@ -191,6 +198,10 @@ int scope_find(const struct reader *r, const struct sql_expr *x, struct plan_exp
 int plan_stage_column(struct query_plan *p, struct plan_stage *s, struct plan_expr *x);
 /* One more entry with room for n columns; NULL: too many. */
 struct scope_entry *scope_add_entry(struct reader *r, struct sql_name alias, uint32_t n_columns);
+/* One more column of it; false: SQLite would give it a name that is not known. */
+bool scope_add_column(struct reader *r, struct scope_entry *e, struct sql_name name, struct plan_expr *x);
+/* `joined`: those that USING has made one with another, too; NULL: none. */
+struct scope_column *scope_find_in(const struct scope_entry *e, struct sql_name name, bool joined);
 /* Adds a conjunction term by term; false: not understood, or too many. */
 bool read_conjunction(struct reader *r, const struct sql_expr *x, struct plan_expr **terms, uint32_t *n);
 

@@ -178,6 +178,7 @@ struct plan_step {
     uint32_t n_where;
     struct plan_range ranges[PLAN_MAX_RANGES]; /* of `where` and `after`: they leave out what need not be tested */
     uint32_t n_ranges;
+    bool by_equal;  /* the first two ranges are both ends of an equality, of expressions */
     bool by_sorted; /* the ranges are of one column, by which the table is sorted */
 };
 
@@ -282,6 +283,8 @@ struct query_plan {
     struct arena arena;
     struct plan_source sources[PLAN_ALL_SOURCES];
     uint32_t n_sources;
+    struct sql_name bounds[PLAN_MAX_NAMES]; /* tables of one row whose columns are constants: bounds.c */
+    uint32_t n_bounds;
     struct plan_expr *where[PLAN_MAX_TESTS];
     uint32_t n_where;
     uint32_t right;   /* the source of the only right join; 0: there is none */

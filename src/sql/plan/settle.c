@@ -71,7 +71,7 @@ static bool may_be_reversed(const struct query_plan *p, const struct plan_expr *
         const struct plan_source *s = &p->sources[x->source];
         bool computed = false, reversed = false;
         for (const struct query_plan *arm = s->sub; arm; arm = arm->next_arm) {
-            computed |= arm->grouped || arm->n_windows || arm->limit >= 0;
+            computed |= arm->grouped || arm->n_windows || arm->n_orders || arm->limit >= 0;
             reversed |= (uint32_t)x->column >= arm->n_items || may_be_reversed(arm, arm->items[x->column].expr);
         }
         if (!s->table.name)

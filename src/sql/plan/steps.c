@@ -30,11 +30,13 @@ static bool is_key(const struct plan_expr *x, uint8_t source, uint32_t placed, i
     return false;
 }
 
-/* A condition `expression of source < expression over the placed ones`, or >, or with =. */
+/* A condition `expression of source < expression over the placed ones`, or >, or with =, or = alone. */
 static bool is_range(const struct plan_expr *x, uint8_t source, uint32_t placed, struct plan_range *out)
 {
-    static const uint8_t turned[] = {[SQL_LT] = SQL_GT, [SQL_LE] = SQL_GE, [SQL_GT] = SQL_LT, [SQL_GE] = SQL_LE};
-    if (x->op != X_COMPARE || (x->sql != SQL_LT && x->sql != SQL_LE && x->sql != SQL_GT && x->sql != SQL_GE))
+    static const uint8_t turned[] = {
+        [SQL_LT] = SQL_GT, [SQL_LE] = SQL_GE, [SQL_GT] = SQL_LT, [SQL_GE] = SQL_LE, [SQL_EQ] = SQL_EQ};
+    if (x->op != X_COMPARE ||
+        (x->sql != SQL_LT && x->sql != SQL_LE && x->sql != SQL_GT && x->sql != SQL_GE && x->sql != SQL_EQ))
         return false;
     for (int side = 0; side < 2; side++) {
         struct plan_expr *own = x->args[side], *other = x->args[1 - side];
@@ -161,15 +163,26 @@ bool steps_is_sorted_range(const struct query_plan *p, const struct plan_range *
 
 static void add_ranges(struct plan_step *s, struct plan_expr *const *terms, uint32_t n, uint32_t placed)
 {
-    for (uint32_t i = 0; i < n && s->n_ranges < PLAN_MAX_RANGES; i++)
-        s->n_ranges += is_range(terms[i], s->source, placed, &s->ranges[s->n_ranges]);
+    for (int equal = 1; equal >= 0; equal--) /* what is equal leaves fewer rows: it comes first */
+        for (uint32_t i = 0; i < n && s->n_ranges < PLAN_MAX_RANGES; i++) {
+            struct plan_range x;
+            if (!is_range(terms[i], s->source, placed, &x) || (x.op == SQL_EQ) != equal ||
+                s->n_ranges + (uint32_t)equal == PLAN_MAX_RANGES)
+                continue;
+            if (equal) {
+                s->ranges[s->n_ranges++] = (struct plan_range){x.own, x.other, SQL_GE};
+                x.op = SQL_LE;
+            }
+            s->ranges[s->n_ranges++] = x;
+            s->by_equal |= equal != 0;
+        }
 }
 
 /* Which ranges lead to the rows of a step, the one of the best order first. Keys that are times tell more. */
 static void find_ranges(const struct query_plan *p, struct plan_step *s, uint32_t placed)
 {
     s->n_ranges = 0;
-    s->by_sorted = false;
+    s->by_sorted = s->by_equal = false;
     if (s->by_row || p->sources[s->source].kin)
         return;
     for (uint32_t k = 0; k < s->n_keys; k++) {
@@ -181,8 +194,8 @@ static void find_ranges(const struct query_plan *p, struct plan_step *s, uint32_
         add_ranges(s, s->after, s->n_after, placed);
     else
         add_ranges(s, s->where, s->n_where, placed);
-    bool all = s->n_ranges && !s->n_keys && !s->n_tests;
-    for (uint32_t i = s->n_ranges; i-- > 0;) {
+    bool all = s->n_ranges && !s->n_keys && !s->n_tests && !s->by_equal;
+    for (uint32_t i = s->n_ranges; !s->by_equal && i-- > 0;) {
         struct plan_range swap = s->ranges[0];
         bool column = s->ranges[i].own->op == X_COLUMN, sorted = steps_is_sorted_range(p, &s->ranges[i]);
         all &= sorted && s->ranges[i].own->column == s->ranges[s->n_ranges - 1].own->column;

@@ -109,18 +109,51 @@ static bool finds_one(const struct plan_lookup *l)
            !sub->n_windows;
 }
 
+/* The first rows of one table in its own order: SQLite goes no further. */
+static bool stops_in_order(const struct query_plan *p)
+{
+    return p->limit >= 0 && p->n_sources == 1 && p->sources[0].table.name && !p->grouped && !p->n_windows &&
+           !p->distinct && p->n_orders && is_in_order(p);
+}
+
 /* Few rows ask in a large table: SQLite looks at what each of them needs only. */
 static bool asks_seldom(const struct query_plan *p)
 {
     uint64_t asked = p->n_lookups ? largest_table(p) : UINT32_MAX;
+    bool stops = p->n_lookups && stops_in_order(p);
+    uint64_t first = stops ? (uint64_t)p->limit + (uint64_t)p->offset : asked;
     for (uint32_t i = 0; i < p->n_lookups && asked < UINT32_MAX; i++) {
         const struct plan_lookup *l = &p->lookups[i];
         uint32_t rows = l->n_ranges || l->n_ties || finds_one(l) ? largest_table(l->sub) : 0;
         uint32_t few = l->n_ties ? FEW_PROBES_OF_SORTED : l->n_keys ? FEW_PROBES_OF_KEYS : FEW_PROBES;
-        if (rows < UINT32_MAX && asked * few < rows)
+        if (rows < UINT32_MAX && (asked * few < rows || (first < rows && first * FEW_PROBES < rows)))
             return true;
     }
     return false;
+}
+
+enum { FEW_PARTS = 16 };
+
+/* Does a frame reach to the end of a partition of which there are few, by the values of the columns that make them? To
+ * give its first row, SQLite goes through all of one. */
+static bool reads_large_parts(const struct query_plan *p, const struct plan_level *l)
+{
+    uint64_t parts = 1;
+    bool far = false;
+    for (uint32_t i = 0; i < p->n_windows; i++)
+        far |= p->windows[i].frame == FRAME_WHOLE ||
+               (p->windows[i].frame >= FRAME_SLIDING && p->windows[i].to == FRAME_FAR);
+    for (uint32_t i = 0; i < l->n_partition && far; i++) {
+        const struct plan_expr *x = p->window_rows.columns[l->order[i].column];
+        if (x->op != X_COLUMN || x->column < 0 || x->type == PLAN_REAL || x->source >= p->n_sources ||
+            !p->sources[x->source].table.name)
+            return false;
+        uint64_t width = column_width(&p->sources[x->source].table.table->columns[x->column]);
+        parts = width < FEW_PARTS ? parts * (width + 1) : FEW_PARTS + 1;
+        if (parts > FEW_PARTS)
+            return false;
+    }
+    return far;
 }
 
 enum { STOPS_SOON = 8 /* times as many rows as LIMIT asks for */ };
@@ -130,8 +163,8 @@ enum { STOPS_SOON = 8 /* times as many rows as LIMIT asks for */ };
 static bool stops_in_window(const struct query_plan *p)
 {
     const struct plan_level *l = &p->levels[0];
-    if (p->n_levels != 1 || p->n_sources != 1 || !p->sources[0].table.name || p->grouped || p->limit < 0 ||
-        p->n_orders > l->n)
+    if (p->n_levels != 1 || p->n_sources != 1 || !p->sources[0].table.name || p->grouped || p->distinct ||
+        p->limit < 0 || p->n_orders > l->n || reads_large_parts(p, l))
         return false;
     const struct table *t = p->sources[0].table.table;
     if (p->limit > t->n_rows || p->offset > t->n_rows || p->limit + p->offset > t->n_rows / STOPS_SOON)
@@ -143,9 +176,6 @@ static bool stops_in_window(const struct query_plan *p)
                    p->orders_desc[i] != l->order[i].desc)))
             return false;
     }
-    for (uint32_t i = 0; i < p->n_windows; i++)
-        if (p->windows[i].frame == FRAME_WHOLE && !l->n_partition)
-            return false;
     return true;
 }
 
@@ -157,7 +187,7 @@ bool plan_is_worth_it(const struct query_plan *p, bool inner, bool direct)
     if (inner)
         return true;
     for (uint32_t i = 0; i < p->n_levels; i++)
-        if (first_rows && p->levels[i].n_partition)
+        if (first_rows && p->levels[i].n_partition && !reads_large_parts(p, &p->levels[i]))
             return false;
     if (stops_in_window(p))
         return false;

@@ -354,6 +354,12 @@ bool schema_view(struct engine *e, struct arena *arena, struct sql_name name, co
     return f && !f->several && (!f->view || *sql);
 }
 
+bool schema_has_none(struct engine *e, struct sql_name name)
+{
+    const struct found *f = bring_up_to_date(e) ? find(e, name) : NULL;
+    return f && !f->table && !f->view && !f->several;
+}
+
 bool schema_each_view(struct engine *e, bool (*take)(void *ctx, const char *name, const char *sql), void *ctx)
 {
     struct schema *s = e->schema ? e->schema : schema_open(e);

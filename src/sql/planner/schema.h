@@ -39,6 +39,8 @@ bool schema_each_view(struct engine *e, bool (*take)(void *ctx, const char *name
  * name stands (a temporary view or table hides another, but not from views that are not temporary), or memory is short.
  */
 bool schema_view(struct engine *e, struct arena *arena, struct sql_name name, const char **sql);
+/* Has nobody made a table or a view of that name? False where that is not known. */
+bool schema_has_none(struct engine *e, struct sql_name name);
 /* Behind CREATE VIEW name AS: where the SELECT begins, or 0. */
 size_t schema_view_body(const struct sql_tokens *t);
 
