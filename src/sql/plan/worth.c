@@ -141,7 +141,8 @@ static bool reads_large_parts(const struct query_plan *p, const struct plan_leve
     uint64_t parts = 1;
     bool far = false;
     for (uint32_t i = 0; i < p->n_windows; i++)
-        far |= p->windows[i].frame == FRAME_WHOLE ||
+        far |= (p->windows[i].kind >= WIN_PERCENT_RANK && p->windows[i].kind <= WIN_NTILE) ||
+               p->windows[i].frame == FRAME_WHOLE ||
                (p->windows[i].frame >= FRAME_SLIDING && p->windows[i].to == FRAME_FAR);
     for (uint32_t i = 0; i < l->n_partition && far; i++) {
         const struct plan_expr *x = p->window_rows.columns[l->order[i].column];
