@@ -211,6 +211,8 @@ void put_real(struct text *t, int depth)
     }
 }
 
+static void put_varied(struct text *t);
+
 static const char *const aggregates[] = {"min", "max", "count", "sum", "avg", "total"};
 static const char *const summed[] = {"dur", "depth", "name", "ts - dur"};
 
@@ -265,7 +267,10 @@ void put_int(struct text *t, int depth)
         break;
     case 9:
         put(t, "CAST(");
-        put_real(t, depth - 1);
+        if (pick(4))
+            put_real(t, depth - 1);
+        else
+            put_varied(t);
         put(t, " AS INT)");
         break;
     case 10:
@@ -281,8 +286,6 @@ void put_int(struct text *t, int depth)
         break;
     }
 }
-
-static void put_varied(struct text *t);
 
 void put_condition(struct text *t, int depth)
 {

@@ -406,14 +406,19 @@ static struct plan_expr *read_cast(struct reader *r, const struct sql_expr *x)
         {"float", PLAN_REAL, "SELECT CAST(?1 AS REAL)"},    {"text", PLAN_TEXT, "SELECT CAST(?1 AS TEXT)"}};
     const struct sql_token *t = &r->tree->tokens[x->type.first];
     bool text = token_is(t->text, t->len, "text");
-    struct plan_expr *a = text ? read_expr(r, x->args) : read_as_real(r, x->args), *out = NULL;
+    struct plan_expr *a = read_mixed(r, x->args), *out = NULL;
+    bool varied = a && a->varied;
+    if (a && !varied)
+        a = text && a->mixed ? NULL : mixed_to_real(r, a);
     if (!a || x->type.end != x->type.first + 1)
         return NULL;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (!token_is(t->text, t->len, types[i].name) || !types[i].call)
             continue;
         enum plan_type to = types[i].type;
-        if (a->type == to || a->type == PLAN_NULL)
+        if (varied)
+            out = plan_make_call(r->plan, to, types[i].call, &a, 1);
+        else if (a->type == to || a->type == PLAN_NULL)
             out = to == PLAN_INT ? unary(r, X_TO_INT, to, a) : to == PLAN_REAL ? unary(r, X_TO_REAL, to, a) : NULL;
         else if (to == PLAN_REAL && a->type == PLAN_INT)
             out = unary(r, X_TO_REAL, to, a);
@@ -494,6 +499,44 @@ struct plan_expr *read_expr(struct reader *r, const struct sql_expr *x)
     return out && out->mixed && !mixed ? NULL : out;
 }
 
+/* NOT x, or the comparison that says so. */
+static struct plan_expr *deny(struct reader *r, struct plan_expr *x)
+{
+    static const uint8_t other[] = {[SQL_EQ] = SQL_NE, [SQL_NE] = SQL_EQ, [SQL_LT] = SQL_GE,
+                                    [SQL_LE] = SQL_GT, [SQL_GT] = SQL_LE, [SQL_GE] = SQL_LT};
+    bool compares = x->op == X_COMPARE && x->sql < sizeof other;
+    if (!compares && x->op != X_IN && x->op != X_IS_NULL)
+        return unary(r, X_NOT, PLAN_INT, x);
+    struct plan_expr *out = plan_expr_like(r->plan, x);
+    for (uint32_t i = 0; out && i < x->n_args; i++)
+        out->args[i] = x->args[i];
+    if (!out)
+        return NULL;
+    out->sources = x->sources;
+    if (compares)
+        out->sql = other[x->sql];
+    else
+        out->negated = !x->negated;
+    return out;
+}
+
+static bool is_or(const struct sql_expr *x)
+{
+    return x->kind == EXPR_BINARY && x->op == SQL_OR;
+}
+
+/* NOT (a OR b) as NOT a, NOT b. */
+static bool read_denied(struct reader *r, const struct sql_expr *x, struct plan_expr **terms, uint32_t *n)
+{
+    if (is_or(x))
+        return read_denied(r, x->args, terms, n) && read_denied(r, x->args->next, terms, n);
+    struct plan_expr *term = read_expr(r, x), *denied = is_number(term) ? deny(r, term) : NULL;
+    if (!denied || *n == PLAN_MAX_TESTS)
+        return false;
+    terms[(*n)++] = denied;
+    return true;
+}
+
 bool read_conjunction(struct reader *r, const struct sql_expr *x, struct plan_expr **terms, uint32_t *n)
 {
     if (x->kind == EXPR_BINARY && x->op == SQL_AND)
@@ -508,6 +551,8 @@ bool read_conjunction(struct reader *r, const struct sql_expr *x, struct plan_ex
         terms[(*n)++] = b;
         return true;
     }
+    if (x->kind == EXPR_UNARY && x->op == SQL_NOT && is_or(x->args))
+        return read_denied(r, x->args, terms, n);
     if (pointer_is_bound(r, x))
         return true;
     struct plan_expr *term = read_expr(r, x);
