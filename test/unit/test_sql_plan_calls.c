@@ -1,4 +1,5 @@
-/* Functions of texts, patterns and joins that name their columns themselves have plans, and the answer of SQLite. */
+/* Functions, patterns, joins that name their columns themselves, and windows that order have plans, and the answer of
+ * SQLite. */
 #include "plan_grammar.h"
 
 #include <check.h>
@@ -225,6 +226,66 @@ START_TEST(groups_by_json)
 }
 END_TEST
 
+START_TEST(values_by_their_type)
+{
+    static const char *const statements[] = {
+        "SELECT typeof(dur), typeof(name), typeof(depth / 2.0), typeof(lower(name)), count(*) FROM "
+        "v_slice GROUP BY 1, 2, 3, 4",
+        "SELECT typeof(max(dur)), typeof(sum(id)), typeof(avg(id)) FROM v_slice GROUP BY depth",
+        "SELECT CAST(coalesce(dur, 'none') AS INT) AS n, CAST(coalesce(name, 7.5) AS REAL) AS r, count(*) FROM v_slice "
+        "GROUP BY 1, 2",
+        "SELECT CAST(iif(depth > 3, name, dur) AS TEXT) AS w, count(*) FROM v_slice GROUP BY w",
+        /* zeros of both signs in two keys */
+        "SELECT dur / 4.0 AS a, depth * -0.0 AS b, count(*), min(id) FROM v_slice GROUP BY a, b",
+        "SELECT round(dur / 1e3, 1) AS a, ceil(ts / 1e2) AS b, count(*) FROM v_slice GROUP BY 1, 2 ORDER BY 3 DESC, 1, "
+        "2 LIMIT 20",
+        "SELECT depth, json_group_array(DISTINCT name), json_group_array(DISTINCT track_id) FROM v_slice WHERE depth < "
+        "0 GROUP BY depth",
+        "SELECT depth, json_group_array(DISTINCT track_id) FROM v_slice GROUP BY depth",
+        "SELECT count(*), sum(dur) FROM v_slice WHERE NOT (depth = 1 OR dur > 50 OR name IS NULL OR id IN (1, 2, "
+        "NULL)) AND ts > 5",
+        "SELECT count(*), sum(dur) FROM v_slice WHERE NOT (depth IS 3 OR name LIKE 'a%' OR (dur > 5 AND dur < 9) OR "
+        "dur)",
+    };
+    all_planned(statements, sizeof statements / sizeof *statements);
+}
+END_TEST
+
+/* Windows of several levels, one of which orders the answer: those of the first level are computed beneath the others
+ * once more. */
+START_TEST(windows_that_order_the_answer)
+{
+    static const char *const statements[] = {
+        "SELECT id, lag(id) OVER (PARTITION BY track_id ORDER BY ts) AS p, row_number() OVER (PARTITION BY depth ORDER "
+        "BY dur DESC) AS n FROM v_slice ORDER BY n, depth, p",
+        "SELECT id, row_number() OVER (PARTITION BY depth ORDER BY name) AS n, lag(id) OVER (PARTITION BY track_id "
+        "ORDER "
+        "BY category) AS p FROM v_slice ORDER BY n, p",
+        "SELECT id, row_number() OVER (ORDER BY name) - rank() OVER (ORDER BY category, depth) AS n, first_value(id) "
+        "OVER (PARTITION BY depth ORDER BY category) AS f FROM v_slice ORDER BY 2 DESC, f LIMIT 200",
+        "SELECT name, sum(dur) AS d, 100.0 * count(*) / sum(count(*)) OVER () AS r, dense_rank() OVER (ORDER BY "
+        "count(*) DESC) AS k FROM v_slice GROUP BY name ORDER BY k, 1",
+        "SELECT name, ntile(3) OVER (ORDER BY count(*)) AS k, row_number() OVER (ORDER BY max(depth)) AS n FROM "
+        "v_slice "
+        "GROUP BY name, category ORDER BY k DESC, n",
+        "SELECT DISTINCT depth, first_value(track_id) OVER w AS a, last_value(track_id) OVER w AS b FROM v_slice "
+        "WINDOW "
+        "w AS (PARTITION BY depth ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) ORDER BY depth "
+        "LIMIT 10",
+    };
+    static const char *const others[] = {
+        "SELECT id, row_number() OVER (ORDER BY name) AS n, rank() OVER (ORDER BY depth) AS k FROM v_slice ORDER BY n "
+        "+ "
+        "k, n",
+        "SELECT id, row_number() OVER (ORDER BY name) AS n FROM v_slice ORDER BY lag(id) OVER (PARTITION BY depth "
+        "ORDER "
+        "BY dur), n",
+    };
+    all_planned(statements, sizeof statements / sizeof *statements);
+    compare(others, sizeof others / sizeof *others);
+}
+END_TEST
+
 Suite *sql_plan_calls_suite(void);
 Suite *sql_plan_calls_suite(void)
 {
@@ -241,6 +302,8 @@ Suite *sql_plan_calls_suite(void)
     tcase_add_test(t, lists_of_numbers);
     tcase_add_test(t, least_and_greatest);
     tcase_add_test(t, groups_by_json);
+    tcase_add_test(t, values_by_their_type);
+    tcase_add_test(t, windows_that_order_the_answer);
     suite_add_tcase(s, t);
     return s;
 }

@@ -382,6 +382,53 @@ START_TEST(queries_before_functions)
 }
 END_TEST
 
+START_TEST(bounds_of_the_trace)
+{
+    static const char *const statements[] = {
+        "SELECT s.depth, count(*), sum(s.dur - b.start_ts) FROM v_slice s, trace_bounds b GROUP BY s.depth",
+        "SELECT (s.ts - b.start_ts) / 100 AS k, count(*), max(end_ts) FROM v_slice s CROSS JOIN trace_bounds b GROUP "
+        "BY k",
+        "SELECT t.name, count(*) AS n FROM trace_bounds b JOIN v_slice s ON s.ts >= b.start_ts + 20 AND s.ts < "
+        "b.end_ts + 700 JOIN v_thread t ON t.id = s.depth GROUP BY t.name ORDER BY n DESC, 1",
+        "SELECT s.id, a, w FROM v_slice s, (SELECT start_ts + 7 AS a, end_ts - start_ts AS w FROM trace_bounds) ORDER "
+        "BY s.dur, s.id",
+        "SELECT s.depth, (SELECT count(*) FROM v_slice z, trace_bounds x WHERE z.track_id = s.depth AND z.ts > "
+        "x.start_ts + 50) FROM v_slice s, _trace_bounds y WHERE s.dur > y.start_ts GROUP BY 1",
+    };
+    static const char *const others[] = {
+        "SELECT group_concat(s.id), b.* FROM v_slice s, trace_bounds b GROUP BY s.track_id ORDER BY count(*) DESC, 1",
+        "SELECT * FROM trace_bounds",
+        "SELECT count(*) FROM trace_bounds b LEFT JOIN v_slice s ON s.id < 0",
+        "SELECT count(*), sum(end_ts) FROM v_slice s LEFT JOIN trace_bounds b ON b.start_ts > s.ts",
+        "SELECT count(*) FROM trace_bounds a, trace_bounds b",
+        "SELECT (SELECT s.ts - start_ts FROM trace_bounds) FROM v_slice s ORDER BY 1",
+    };
+    all_planned(statements, sizeof statements / sizeof *statements);
+    compare(others, sizeof others / sizeof *others);
+}
+END_TEST
+
+/* Rows are found by expressions that are equal, as by ranges. */
+START_TEST(expressions_that_are_equal)
+{
+    static const char *const statements[] = {
+        "SELECT count(*), sum(a.dur) FROM v_slice a LEFT JOIN v_slice b ON b.depth = a.depth AND b.ts + b.dur = a.ts "
+        "WHERE b.id IS NULL",
+        "SELECT a.id, b.id FROM v_slice a JOIN v_slice b ON b.ts + b.depth = a.ts - a.depth WHERE a.id < 900 ORDER BY "
+        "1, 2",
+        "SELECT t.id, count(s.id), min(s.id) FROM v_thread t LEFT JOIN v_slice s ON s.depth * 2 = t.tid - t.upid AND "
+        "s.ts > t.upid AND s.dur > t.id GROUP BY t.id",
+        "SELECT count(*) FROM v_slice a JOIN v_slice b ON a.ts + a.dur = b.ts + b.dur AND a.id + 1 = b.id * 1",
+    };
+    struct mirror m;
+    all_planned(statements, sizeof statements / sizeof *statements);
+    mirror_open(&m, 20261130, PLAN_ROWS);
+    uint64_t visited = mirror_visited_by(&m, statements[0]);
+    ck_assert_msg(visited < 40 * PLAN_ROWS, "%llu rows", (unsigned long long)visited);
+    mirror_close(&m);
+}
+END_TEST
+
 Suite *sql_plan_joins_suite(void);
 Suite *sql_plan_joins_suite(void)
 {
@@ -399,6 +446,8 @@ Suite *sql_plan_joins_suite(void)
     tcase_add_test(tc, joins_with_few_keys);
     tcase_add_test(tc, conditions_on_queries);
     tcase_add_test(tc, queries_before_functions);
+    tcase_add_test(tc, bounds_of_the_trace);
+    tcase_add_test(tc, expressions_that_are_equal);
     suite_add_tcase(suite, tc);
     return suite;
 }

@@ -276,7 +276,7 @@ static bool read_core(struct reader *r, const struct sql_select *s)
     for (uint32_t i = 0; i < p->n_where; i++)
         if (p->where[i]->sources & (1u << PLAN_GROUPS | 1u << PLAN_WINDOWS))
             return false;
-    if (!window_order_again(p) || order_chooses(p, s))
+    if (!window_order_again(r, s) || order_chooses(p, s))
         return false;
     turn_groups(p, r->loop_arm ? NULL : s->query->order);
     p->distinct = s->distinct || (once && !p->grouped && !p->n_windows && has_few_values(p));

@@ -22,7 +22,7 @@ bool plan_read_orders(struct reader *r, const struct sql_select *s);
 bool plan_read_limit(struct reader *r, const struct sql_query *q);
 
 /* Windows in ORDER BY, beneath those of several levels: window_again.c */
-bool window_order_again(struct query_plan *p);
+bool window_order_again(const struct reader *r, const struct sql_select *s);
 
 /* A core for lookups, or for a list: keyed.c. */
 bool plan_read_keyed_core(struct reader *r, struct reader *outer, const struct sql_select *s, struct keyed *k);

@@ -2,18 +2,24 @@
  *
  * A term of ORDER BY that is an item is a copy of it to SQLite. Windows of the first level stand nowhere beneath it, so
  * that those of the copy are computed once more, before all others: the rows come sorted for them to the levels above,
- * and where equal rows are ranked the copy may have other ranks than the item. Windows of other levels are the same
- * columns in both. */
+ * and where equal rows are ranked the copy may have other ranks than the item. SQLite sorts by the copy, and takes the
+ * item from what it has sorted by. Windows of other levels are the same columns in both. */
 #include "sql/plan/build_private.h"
 
 #include <string.h>
 
-static bool is_item(const struct query_plan *p, const struct plan_expr *x)
+/* The only item that is the expression; NULL: there is none, or more. */
+static struct plan_item *item_of(struct query_plan *p, const struct plan_expr *x)
 {
-    for (uint32_t i = 0; i < p->n_items; i++)
-        if (plan_expr_equal(p->items[i].expr, x))
-            return true;
-    return false;
+    struct plan_item *found = NULL;
+    for (uint32_t i = 0; i < p->n_items; i++) {
+        if (!plan_expr_equal(p->items[i].expr, x))
+            continue;
+        if (found)
+            return NULL;
+        found = &p->items[i];
+    }
+    return found;
 }
 
 /* The level of the copies, like the first one. False: there are too many. */
@@ -65,15 +71,22 @@ static struct plan_expr *copy(struct query_plan *p, struct plan_expr *x, uint32_
     return out;
 }
 
-bool window_order_again(struct query_plan *p)
+bool window_order_again(const struct reader *r, const struct sql_select *s)
 {
-    uint32_t level = 0;
+    struct query_plan *p = r->plan;
+    struct plan_item *items[PLAN_MAX_ORDER] = {NULL};
     bool several = p->n_levels > 1;
-    for (uint32_t k = 0; several && k < p->n_orders; k++) {
-        if (!(p->orders[k]->sources >> PLAN_WINDOWS & 1))
-            continue;
-        if (!is_item(p, p->orders[k]) || !(p->orders[k] = copy(p, p->orders[k], &level)))
+    for (uint32_t k = 0; several && k < p->n_orders; k++)
+        if ((p->orders[k]->sources >> PLAN_WINDOWS & 1) && !(items[k] = item_of(p, p->orders[k])))
             return false;
-    }
-    return true;
+    uint32_t level = 0;
+    for (uint32_t k = 0; several && k < p->n_orders; k++)
+        if (items[k] && !(p->orders[k] = copy(p, p->orders[k], &level)))
+            return false;
+    if (!level)
+        return true;
+    for (uint32_t k = 0; k < p->n_orders; k++)
+        if (items[k])
+            items[k]->expr = p->orders[k];
+    return r->whole && r->depth == 1 && !r->loop_arm && !s->distinct; /* else it takes the item itself */
 }

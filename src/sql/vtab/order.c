@@ -396,6 +396,8 @@ static bool follows_rows(const struct table *t, struct plan_order term, bool gro
     return !term.desc && is_sorted(t, term.column, grouped);
 }
 
+enum { MOST_SELECTED = 4096 /* rows: more are sorted sooner with all others */ };
+
 static bool sort_rows(const struct table *t, const struct strpool *strings, const struct plan_order *terms,
                       uint32_t n_terms, bool grouped, uint32_t limit, uint32_t *rows, uint32_t n, stop_flag *stop)
 {
@@ -411,7 +413,7 @@ static bool sort_rows(const struct table *t, const struct strpool *strings, cons
             bits += coders[--first].bits;
         if (bits == 0)
             ; /* one value */
-        else if (first == 0 && end == n_terms && limit < n / 8 && limit > 0)
+        else if (first == 0 && end == n_terms && limit < n / 8 && limit > 0 && limit <= MOST_SELECTED)
             ok = select_smallest(coders, n_terms, limit, rows, n, stop);
         else if (end - first == 1 && bits <= 16 && n > 1024)
             ok = counting_sort(&coders[first], rows, n, stop);
@@ -438,9 +440,41 @@ bool order_rows_anew(const struct table *t, const struct strpool *strings, const
     return sort_rows(t, strings, terms, n_terms, false, 0, rows, n, stop);
 }
 
+/* Row numbers digit by digit. */
+static bool sort_numbers(uint32_t *rows, uint32_t n, stop_flag *stop)
+{
+    enum { DIGIT = 11, BUCKETS = 1 << DIGIT };
+    uint32_t *spare = mem_alloc((size_t)n * sizeof *spare), *from = rows, *to = spare;
+    bool ok = spare != NULL;
+    for (unsigned shift = 0; ok && shift < 32; shift += DIGIT) {
+        uint32_t starts[BUCKETS] = {0}, total = 0;
+        for (uint32_t i = 0; i < n; i++)
+            starts[from[i] >> shift & (BUCKETS - 1)]++;
+        for (uint32_t b = 0; b < BUCKETS; b++) {
+            uint32_t count = starts[b];
+            starts[b] = total;
+            total += count;
+        }
+        for (uint32_t i = 0; i < n; i++)
+            to[starts[from[i] >> shift & (BUCKETS - 1)]++] = from[i];
+        uint32_t *swap = from;
+        from = to;
+        to = swap;
+        ok = !stop_asked(stop);
+    }
+    if (ok && from != rows)
+        memcpy(rows, from, (size_t)n * sizeof *rows);
+    mem_free(spare);
+    return ok;
+}
+
 bool order_ascending(uint32_t *rows, uint32_t n, stop_flag *stop)
 {
-    return n <= 1 || stop_sort(rows, n, sizeof *rows, by_id, stop);
+    enum { FEW = 4096 };
+    uint32_t at = 1;
+    while (at < n && rows[at] > rows[at - 1])
+        at++;
+    return at >= n || (n < FEW ? stop_sort(rows, n, sizeof *rows, by_id, stop) : sort_numbers(rows, n, stop));
 }
 
 static bool same_value(const struct column *c, uint32_t a, uint32_t b)
