@@ -15,7 +15,7 @@ WITH
       r.state_id,
       (
         SELECT s.id
-        FROM _executing_span AS s
+        FROM _wakeup_graph AS s
         WHERE s.utid = a.sender_utid AND s.ts <= a.send_ts
         ORDER BY s.ts DESC
         LIMIT 1
@@ -23,7 +23,7 @@ WITH
     FROM _machine_network_arrivals AS a
     JOIN _machine_network_readers AS r USING (id)
   )
-SELECT id, NULL AS utid, ts, dur, 0 AS idle_dur, sender_id AS waker_id, NULL AS prev_id
+SELECT id, NULL AS utid, ts, dur, NULL AS idle_dur, sender_id AS waker_id, NULL AS prev_id
 FROM hops
 UNION ALL
 SELECT g.id, g.utid, g.ts, g.dur, g.idle_dur, coalesce(h.id, g.waker_id) AS waker_id, g.prev_id

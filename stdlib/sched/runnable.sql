@@ -1,12 +1,12 @@
 -- The wait for a CPU that came before a thread ran.
 
--- For each running span of a thread, the last time before that it was runnable.
+-- For each finished running span of a thread, the last time before that it was runnable.
 CREATE PERFETTO TABLE sched_previous_runnable_on_thread(
   -- Row of thread_state: running.
   id JOINID(thread_state.id),
   -- The last runnable state before.
   prev_runnable_id JOINID(thread_state.id),
-  -- The last one before that began by a wake-up.
+  -- The last one before that a thread woke, not an interrupt.
   prev_wakeup_runnable_id JOINID(thread_state.id)
 ) AS
 SELECT id, prev_runnable_id, prev_wakeup_runnable_id
@@ -14,11 +14,11 @@ FROM (
   SELECT
     id,
     state,
-    max(iif(state IN ('R', 'R+'), id, NULL)) OVER before AS prev_runnable_id,
-    max(iif(state IN ('R', 'R+') AND waker_utid IS NOT NULL, id, NULL)) OVER before AS prev_wakeup_runnable_id
+    max(iif(state != 'Running', id, NULL)) OVER so_far AS prev_runnable_id,
+    max(iif(waker_utid IS NOT NULL AND coalesce(irq_context, 0) != 1, id, NULL)) OVER so_far AS prev_wakeup_runnable_id
   FROM thread_state
-  WHERE dur != -1 OR state = 'Running'
-  WINDOW before AS (PARTITION BY utid ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+  WHERE state GLOB 'R*' AND dur != -1
+  WINDOW so_far AS (PARTITION BY utid ORDER BY id)
 )
 WHERE state = 'Running'
 ORDER BY id;

@@ -1,7 +1,6 @@
 -- Thread states as people call them.
 
--- The name of a state such as 'S' or 'D'; each letter of a combination is told, as in 'DK'. What is not known comes back
--- as it is.
+-- The name of a state such as 'S' or 'D'. Combinations, as 'DK', and what is not known come back as they are.
 CREATE PERFETTO FUNCTION sched_state_to_human_readable_string(
   -- State, as in thread_state.state or sched.end_state.
   short_name STRING
@@ -21,13 +20,10 @@ SELECT
     WHEN 'Z' THEN 'Exit (Zombie)'
     WHEN 'x' THEN 'Task Dead'
     WHEN 'I' THEN 'Idle'
-    WHEN 'K' THEN 'Wake Kill'
+    WHEN 'K' THEN 'Wakekill'
     WHEN 'W' THEN 'Waking'
     WHEN 'P' THEN 'Parked'
     WHEN 'N' THEN 'No Load'
-    WHEN 'DK' THEN 'Uninterruptible Sleep + Wake Kill'
-    WHEN 'I+' THEN 'Idle'
-    WHEN '' THEN ''
     ELSE $short_name
   END;
 
@@ -41,5 +37,5 @@ CREATE PERFETTO FUNCTION sched_state_io_to_human_readable_string(
 -- The name in words.
 RETURNS STRING AS
 SELECT
-  sched_state_to_human_readable_string($sched_state)
+  coalesce(sched_state_to_human_readable_string($sched_state), '')
   || CASE $io_wait WHEN 1 THEN ' (IO)' WHEN 0 THEN ' (non-IO)' ELSE '' END;

@@ -2,61 +2,120 @@
 
 INCLUDE PERFETTO MODULE intervals.intersect;
 INCLUDE PERFETTO MODULE sched.thread_executing_span;
-INCLUDE PERFETTO MODULE slices.pieces;
+INCLUDE PERFETTO MODULE slices.flat_slices;
 
--- The critical paths of all threads: (root_id, id, ts, dur, utid, root_utid), utid being the thread that the path stands on.
-CREATE PERFETTO VIEW _critical_path_all AS
-SELECT root_id, id, ts, dur, utid, root_utid
-FROM _critical_path_walk!((SELECT id FROM _wakeup_graph), _wakeup_graph);
+-- The critical paths of all threads: (id, ts, dur, ts_end, utid, root_utid), utid being the thread that the path stands on.
+CREATE PERFETTO TABLE _critical_path_all AS
+SELECT row_number() OVER (ORDER BY p.ts) AS id, p.ts, p.dur, p.ts + p.dur AS ts_end, g.utid, r.utid AS root_utid
+FROM _critical_path_by_roots!((SELECT id AS root_node_id FROM _wakeup_graph), _wakeup_graph) AS p
+JOIN _wakeup_graph AS g ON g.id = p.id
+JOIN _wakeup_graph AS r ON r.id = p.root_id
+ORDER BY p.ts;
 
--- The critical path cut where the state of the root or of the thread on the path changes: (id, ts, dur, root_state,
--- path_state), rows of thread_state. path_state is NULL where the path stands on the root itself.
+-- States of threads.
+CREATE PERFETTO VIEW _span_thread_state_view AS
+SELECT id AS thread_state_id, ts, dur, utid, state, blocked_function AS function, io_wait, cpu
+FROM thread_state;
+
+-- The deepest slices of threads, by their number.
+CREATE PERFETTO VIEW _span_slice_view AS
+SELECT slice_id, depth AS slice_depth, ts, dur, utid
+FROM _slice_flattened;
+
+-- Both at once: states, cut where the deepest slice changes; slice_id is NULL outside of slices.
+CREATE VIRTUAL TABLE _span_thread_state_slice_sp
+USING SPAN_LEFT_JOIN(_span_thread_state_view PARTITIONED utid, _span_slice_view PARTITIONED utid);
+
+CREATE PERFETTO TABLE _span_thread_state_slice AS
+SELECT
+  row_number() OVER (ORDER BY ts) AS id,
+  ts,
+  dur,
+  ts + dur AS ts_end,
+  utid,
+  thread_state_id,
+  state,
+  function,
+  cpu,
+  io_wait,
+  slice_id,
+  slice_depth
+FROM _span_thread_state_slice_sp
+WHERE dur > 0
+ORDER BY ts;
+
+-- The same of the threads whose path is looked at.
+CREATE PERFETTO VIEW _self_view AS
+SELECT
+  thread_state_id AS self_thread_state_id,
+  slice_id AS self_slice_id,
+  ts,
+  dur,
+  utid AS root_utid,
+  state AS self_state,
+  function AS self_function,
+  cpu AS self_cpu,
+  io_wait AS self_io_wait,
+  slice_depth AS self_slice_depth
+FROM _span_thread_state_slice;
+
+-- The critical paths of all threads, cut where the state or the slice of the thread on the path changes: rows of
+-- _critical_path_all and of _span_thread_state_slice.
+CREATE PERFETTO VIEW _critical_path_thread_state_slice_raw AS
+SELECT id_0 AS cr_id, id_1 AS th_id, ts, dur
+FROM _interval_intersect!((_critical_path_all, _span_thread_state_slice), (utid));
+
+-- The same with what there is of both.
+CREATE PERFETTO VIEW _critical_path_thread_state_slice AS
+SELECT
+  i.ts,
+  i.dur,
+  p.utid,
+  s.thread_state_id,
+  s.state,
+  s.function,
+  s.cpu,
+  s.io_wait,
+  s.slice_id,
+  s.slice_depth,
+  p.root_utid
+FROM _critical_path_thread_state_slice_raw AS i
+JOIN _critical_path_all AS p ON p.id = i.cr_id
+JOIN _span_thread_state_slice AS s ON s.id = i.th_id;
+
+-- The critical path of a thread in a window, cut where the state or the deepest slice of the thread or of the one on the path
+-- changes: rows of _span_thread_state_slice.
 CREATE PERFETTO FUNCTION _critical_path_stretches(
   root_utid JOINID(thread.id),
   ts TIMESTAMP,
   dur DURATION
 )
 RETURNS TABLE(
-  id LONG,
   ts TIMESTAMP,
   dur DURATION,
-  root_state JOINID(thread_state.id),
-  path_state JOINID(thread_state.id)
+  self_id LONG,
+  path_id LONG
 ) AS
 WITH
   path AS MATERIALIZED (
-    SELECT row_number() OVER (ORDER BY ts) AS id, ts, dur, utid
-    FROM _thread_executing_span_critical_path($root_utid, $ts, $dur)
+    SELECT row_number() OVER (ORDER BY ts) AS id, max(ts, $ts) AS ts, min(ts_end, $ts + $dur) - max(ts, $ts) AS dur, utid
+    FROM _critical_path_all
+    WHERE root_utid = $root_utid AND ts < $ts + $dur AND ts_end > $ts
   ),
-  states AS MATERIALIZED (
-    SELECT id, ts, iif(dur = -1, trace_end() - ts, dur) AS dur, utid
-    FROM thread_state
-    WHERE utid = $root_utid OR utid IN (SELECT utid FROM path)
-  ),
-  root_states AS (SELECT id, ts, dur FROM states WHERE utid = $root_utid AND dur > 0),
-  of_root AS MATERIALIZED (
-    SELECT row_number() OVER (ORDER BY i.ts) AS id, i.ts, i.dur, p.utid, i.id_1 AS root_state
-    FROM _interval_intersect!((path, root_states), ()) AS i
-    JOIN path AS p ON p.id = i.id_0
-  ),
-  of_others AS (
-    SELECT i.ts, i.dur, r.root_state, i.id_1 AS path_state
+  on_path AS MATERIALIZED (
+    SELECT row_number() OVER (ORDER BY i.ts) AS id, i.ts, i.dur, i.id_1 AS path_id
     FROM _interval_intersect!(
-      ((SELECT * FROM of_root WHERE utid != $root_utid), (SELECT * FROM states WHERE dur > 0)),
+      (path, (SELECT id, ts, dur, utid FROM _span_thread_state_slice WHERE utid IN (SELECT utid FROM path))),
       (utid)
     ) AS i
-    JOIN of_root AS r ON r.id = i.id_0
   )
-SELECT row_number() OVER (ORDER BY ts) AS id, ts, dur, root_state, path_state
-FROM (
-  SELECT ts, dur, root_state, NULL AS path_state FROM of_root WHERE utid = $root_utid
-  UNION ALL
-  SELECT ts, dur, root_state, path_state FROM of_others
-);
+SELECT i.ts, i.dur, i.id_1 AS self_id, p.path_id
+FROM _interval_intersect!((on_path, (SELECT id, ts, dur FROM _span_thread_state_slice WHERE utid = $root_utid)), ()) AS i
+JOIN on_path AS p ON p.id = i.id_0;
 
--- The path as a stack at each moment, from the root up: its state, process, thread, what it was blocked in and its
--- slices; then the same of the thread that it waits for; at the top the CPU that one of them runs on. A layer that is
--- not there has no name.
+-- The path as a stack at each moment, from the root up: its state, what it was blocked in, its process, thread and slices; then
+-- the state, process and thread of the one that it waits for, what that is blocked in, and its slices; at the top the CPU that
+-- one of them runs on. A layer that is not there has no name.
 CREATE PERFETTO FUNCTION _critical_path_stack(
   root_utid JOINID(thread.id),
   ts TIMESTAMP,
@@ -78,84 +137,89 @@ RETURNS TABLE(
 ) AS
 WITH
   stretches AS MATERIALIZED (SELECT * FROM _critical_path_stretches($root_utid, $ts, $dur)),
-  -- both threads of a stretch; the layers of the second lie above those of the first
-  threads AS MATERIALIZED (
+  selves AS MATERIALIZED (
     SELECT
-      x.id AS stretch, x.ts, x.dur, s.id, s.utid, s.state, s.blocked_function, s.io_wait, s.cpu,
-      x.path_state IS NULL AS is_last, '' AS prefix, 0 AS blocking, t.name AS thread_name, p.name AS process_name
+      x.ts, x.dur, s.thread_state_id AS id, s.utid, s.state, iif(s.state GLOB 'R*', NULL, s.function) AS function,
+      iif(s.state GLOB 'R*', NULL, s.io_wait) AS io_wait, s.slice_id, s.slice_depth, t.name AS thread_name, t.upid,
+      p.name AS process_name
     FROM stretches AS x
-    JOIN thread_state AS s ON s.id = x.root_state
+    JOIN _span_thread_state_slice AS s ON s.id = x.self_id
     JOIN thread AS t USING (utid)
     LEFT JOIN process AS p USING (upid)
+  ),
+  self_layers AS MATERIALIZED (
+    SELECT id, ts, dur, utid, 0 AS stack_depth, 'thread_state: ' || state AS name, 'thread_state' AS table_name FROM selves
     UNION ALL
+    SELECT id, ts, dur, utid, 1, 'kernel function: ' || function, 'thread_state' FROM selves
+    UNION ALL
+    SELECT id, ts, dur, utid, 2, 'io_wait: ' || io_wait, 'thread_state' FROM selves
+    UNION ALL
+    SELECT id, ts, dur, utid, 3, iif($enable_process_name, 'process_name: ' || process_name, NULL), 'thread_state' FROM selves
+    UNION ALL
+    SELECT id, ts, dur, utid, 4, iif($enable_thread_name, 'thread_name: ' || thread_name, NULL), 'thread_state'
+    FROM selves
+    WHERE upid IS NOT NULL
+    UNION ALL
+    SELECT a.id, x.ts, x.dur, x.utid, a.depth + 5, iif($enable_self_slice, a.name, NULL), 'slice'
+    FROM selves AS x
+    JOIN ancestor_slice(x.slice_id) AS a
+    WHERE a.dur != -1
+    UNION ALL
+    SELECT x.slice_id, x.ts, x.dur, x.utid, x.slice_depth + 5, iif($enable_self_slice, s.name, NULL), 'slice'
+    FROM selves AS x
+    JOIN slice AS s ON s.id = x.slice_id
+  ),
+  self_tops AS MATERIALIZED (SELECT ts, max(stack_depth) + 1 AS base FROM self_layers GROUP BY ts),
+  others AS MATERIALIZED (
     SELECT
-      x.id, x.ts, x.dur, s.id, s.utid, s.state, s.blocked_function, s.io_wait, s.cpu,
-      1, 'blocking ', 1, t.name, p.name
+      x.ts, x.dur, s.thread_state_id AS id, s.utid, s.state, s.function, s.io_wait, s.slice_id, s.slice_depth,
+      t.name AS thread_name, p.name AS process_name, b.base
     FROM stretches AS x
-    JOIN thread_state AS s ON s.id = x.path_state
+    JOIN _span_thread_state_slice AS s ON s.id = x.path_id
+    JOIN self_tops AS b ON b.ts = x.ts
     JOIN thread AS t USING (utid)
     LEFT JOIN process AS p USING (upid)
+    WHERE s.utid != $root_utid
   ),
-  slices AS (
-    SELECT s.id, s.ts, iif(s.dur = -1, trace_end() - s.ts, s.dur) AS dur, k.utid, s.depth, s.name
-    FROM thread_track AS k
-    JOIN slice AS s ON s.track_id = k.id
-    WHERE k.utid IN (SELECT utid FROM threads)
+  other_layers AS MATERIALIZED (
+    SELECT id, ts, dur, utid, base AS stack_depth, 'blocking thread_state: ' || state AS name, 'thread_state' AS table_name FROM others
+    UNION ALL
+    SELECT id, ts, dur, utid, base + 1, 'blocking process_name: ' || process_name, 'thread_state' FROM others
+    UNION ALL
+    SELECT id, ts, dur, utid, base + 2, 'blocking thread_name: ' || thread_name, 'thread_state' FROM others
+    UNION ALL
+    SELECT id, ts, dur, utid, base + 3, 'blocking kernel_function: ' || function, 'thread_state' FROM others
+    UNION ALL
+    SELECT id, ts, dur, utid, base + 4, 'blocking io_wait: ' || io_wait, 'thread_state' FROM others
+    UNION ALL
+    SELECT a.id, x.ts, x.dur, x.utid, a.depth + x.base + 5, iif($enable_critical_path_slice, a.name, NULL), 'slice'
+    FROM others AS x
+    JOIN ancestor_slice(x.slice_id) AS a
+    WHERE a.dur != -1
+    UNION ALL
+    SELECT x.slice_id, x.ts, x.dur, x.utid, x.slice_depth + x.base + 5, iif($enable_critical_path_slice, s.name, NULL), 'slice'
+    FROM others AS x
+    JOIN slice AS s ON s.id = x.slice_id
   ),
-  open_slices AS MATERIALIZED (
-    SELECT t.stretch, i.ts, i.dur, t.blocking, s.id, s.utid, s.depth, s.name
-    FROM _interval_intersect!(
-      (
-        (
-          SELECT 2 * stretch + blocking AS id, ts, dur, utid
-          FROM threads
-          WHERE iif(blocking, $enable_critical_path_slice, $enable_self_slice)
-        ),
-        (SELECT id, ts, dur, utid FROM slices WHERE dur > 0)
-      ),
-      (utid)
-    ) AS i
-    JOIN threads AS t ON t.stretch = i.id_0 / 2 AND t.blocking = i.id_0 % 2
-    JOIN slices AS s ON s.id = i.id_1
+  tops AS (
+    SELECT ts, max(base) AS base
+    FROM (SELECT ts, base FROM self_tops UNION ALL SELECT ts, stack_depth + 1 FROM other_layers)
+    GROUP BY ts
   ),
-  -- place: thread, then the layer of the thread, then the depth of a slice
   layers AS (
-    SELECT id, ts, dur, utid, stretch, blocking, 0 AS layer, 0 AS depth, prefix || 'thread_state: ' || state AS name,
-      'thread_state' AS table_name
-    FROM threads
+    SELECT * FROM self_layers
     UNION ALL
-    SELECT id, ts, dur, utid, stretch, blocking, 1, 0, prefix || 'process_name: ' || process_name, 'thread_state'
-    FROM threads
-    WHERE $enable_process_name
+    SELECT * FROM other_layers
     UNION ALL
-    SELECT id, ts, dur, utid, stretch, blocking, 2, 0, prefix || 'thread_name: ' || thread_name, 'thread_state'
-    FROM threads
-    WHERE $enable_thread_name
-    UNION ALL
-    SELECT id, ts, dur, utid, stretch, blocking, 3, 0, prefix || 'kernel function: ' || blocked_function, 'thread_state'
-    FROM threads
-    UNION ALL
-    SELECT id, ts, dur, utid, stretch, blocking, 4, 0, prefix || 'io_wait: ' || io_wait, 'thread_state'
-    FROM threads
-    UNION ALL
-    SELECT id, ts, dur, utid, stretch, blocking, 5, depth, name, 'slice'
-    FROM open_slices
-    UNION ALL
-    SELECT id, ts, dur, utid, stretch, 2, 0, 0, 'cpu: ' || cpu, 'thread_state'
-    FROM threads
-    WHERE is_last AND state = 'Running'
+    SELECT s.thread_state_id, x.ts, x.dur, s.utid, b.base, 'cpu: ' || s.cpu, 'thread_state'
+    FROM stretches AS x
+    JOIN _span_thread_state_slice AS s ON s.id = x.path_id
+    JOIN _span_thread_state_slice AS r ON r.id = x.self_id
+    JOIN tops AS b ON b.ts = x.ts
+    WHERE s.state = 'Running' OR r.state = 'Running'
   )
-SELECT
-  id,
-  ts,
-  dur,
-  utid,
-  row_number() OVER (PARTITION BY stretch, ts ORDER BY blocking, layer, depth) - 1 AS stack_depth,
-  name,
-  table_name,
-  $root_utid AS root_utid
-FROM layers
-ORDER BY stretch, ts, stack_depth;
+SELECT id, ts, dur, utid, stack_depth, name, table_name, $root_utid AS root_utid
+FROM layers;
 
 -- The same with everything in it.
 CREATE PERFETTO FUNCTION _thread_executing_span_critical_path_stack(
@@ -227,51 +291,3 @@ RETURNS TABLE(
 ) AS
 SELECT pprof
 FROM _critical_path_graph($graph_title, $root_utid, $ts, $dur, 1, 1, 1, 1);
-
--- What follows are the parts that the path with slices is made of, over all threads.
-
--- States of threads that last.
-CREATE PERFETTO VIEW _span_thread_state_view AS
-SELECT id AS thread_state_id, ts, iif(dur = -1, trace_end() - ts, dur) AS dur, utid, state, blocked_function AS function, io_wait, cpu
-FROM thread_state
-WHERE dur != 0;
-
--- The deepest slices of threads, by their number.
-CREATE PERFETTO VIEW _span_slice_view AS
-SELECT f.slice_id, s.depth AS slice_depth, f.ts, f.dur, t.utid
-FROM _slice_pieces!(slice) AS f
-JOIN slice AS s ON s.id = f.slice_id
-JOIN thread_track AS t ON t.id = f.track_id
-WHERE f.dur > 0;
-
--- Both at once: states, cut where the deepest slice changes; slice_id is NULL outside of slices.
-CREATE VIRTUAL TABLE _span_thread_state_slice_sp
-USING SPAN_LEFT_JOIN(_span_thread_state_view PARTITIONED utid, _span_slice_view PARTITIONED utid);
-
-CREATE PERFETTO VIEW _span_thread_state_slice AS
-SELECT row_number() OVER (ORDER BY utid, ts) AS id, ts, dur, utid, thread_state_id, state, function, io_wait, cpu, slice_id, slice_depth
-FROM _span_thread_state_slice_sp;
-
--- The same of the threads whose path is looked at.
-CREATE PERFETTO VIEW _self_view AS
-SELECT id, ts, dur, utid AS root_utid, thread_state_id AS self_thread_state_id, slice_id AS self_slice_id, slice_depth AS self_slice_depth
-FROM _span_thread_state_slice;
-
--- The critical paths of all threads, cut where the state or the slice of the thread on the path changes.
-CREATE PERFETTO VIEW _critical_path_thread_state_slice_raw AS
-WITH
-  path AS MATERIALIZED (
-    SELECT row_number() OVER (ORDER BY root_utid, ts) AS id, root_id, root_utid, ts, dur, utid
-    FROM _critical_path_all
-    WHERE dur > 0
-  ),
-  layers AS MATERIALIZED (SELECT * FROM _span_thread_state_slice)
-SELECT i.ts, i.dur, p.root_id, p.root_utid, p.utid, s.thread_state_id, s.slice_id, s.slice_depth
-FROM _interval_intersect!((path, layers), (utid)) AS i
-JOIN path AS p ON p.id = i.id_0
-JOIN layers AS s ON s.id = i.id_1;
-
--- The same, numbered, with what the path says of the thread beside the root.
-CREATE PERFETTO VIEW _critical_path_thread_state_slice AS
-SELECT row_number() OVER (ORDER BY root_utid, ts) AS id, ts, dur, root_id, root_utid, utid, thread_state_id, slice_id, slice_depth
-FROM _critical_path_thread_state_slice_raw;

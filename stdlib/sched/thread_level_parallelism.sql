@@ -23,7 +23,7 @@ CREATE PERFETTO TABLE sched_uninterruptible_sleep_thread_count(
 ) AS
 SELECT ts, value AS uninterruptible_sleep_thread_count
 FROM intervals_overlap_count!(
-  (SELECT ts, dur FROM thread_state WHERE state IN ('D', 'DK')), ts, dur
+  (SELECT ts, dur FROM thread_state WHERE state = 'D'), ts, dur
 );
 
 -- CPUs that run something.

@@ -1,7 +1,10 @@
 -- Thread states within a slice, under the deepest slice open at each moment.
 
-INCLUDE PERFETTO MODULE intervals.intersect;
 INCLUDE PERFETTO MODULE slices.flat_slices;
+
+-- The deepest slices of threads, cut by thread state.
+CREATE VIRTUAL TABLE __span_joined_thread
+USING SPAN_JOIN(_slice_flattened PARTITIONED utid, thread_state PARTITIONED utid);
 
 -- Pieces of a slice and all inside it, cut by thread state.
 CREATE PERFETTO FUNCTION _get_flattened_thread_state(
@@ -25,29 +28,18 @@ RETURNS TABLE(
   waker_utid JOINID(thread.id),
   irq_context LONG
 ) AS
-SELECT
-  max(f.ts, t.ts) AS ts,
-  min(f.ts + f.dur, t.ts + iif(t.dur = -1, trace_end() - t.ts, t.dur)) - max(f.ts, t.ts) AS dur,
-  t.utid,
-  f.depth,
-  f.name,
-  f.slice_id,
-  f.track_id,
-  t.cpu,
-  t.state,
-  t.io_wait,
-  t.blocked_function,
-  t.waker_utid,
-  t.irq_context
-FROM _slice_flattened AS f
-JOIN thread_state AS t
-  ON t.utid = $utid AND t.ts < f.ts + f.dur AND t.ts + iif(t.dur = -1, trace_end() - t.ts, t.dur) > f.ts
-WHERE
-  f.utid = $utid
-  AND f.slice_id IN (SELECT $slice_id UNION ALL SELECT d.id FROM descendant_slice($slice_id) AS d)
-ORDER BY 1;
+SELECT ts, dur, utid, depth, name, slice_id, track_id, cpu, state, io_wait, blocked_function, waker_utid, irq_context
+FROM __span_joined_thread
+JOIN (
+  SELECT s.track_id AS _track, s.ts AS _start, s.ts + s.dur AS _end
+  FROM slice AS s
+  JOIN thread_track AS t ON t.id = s.track_id
+  WHERE ($slice_id IS NULL OR s.id = $slice_id) AND ($utid IS NULL OR t.utid = $utid)
+  LIMIT 1
+)
+WHERE track_id = _track AND ts >= _start AND ts < _end;
 
--- The same added up by slice: how long each was deepest, and in which states the thread was meanwhile.
+-- The same added up by slice: how long each was deepest, and in which states the thread was meanwhile (NULL: in that one never).
 CREATE PERFETTO FUNCTION _get_flattened_thread_state_aggregated(
   -- Row of slice.
   slice_id JOINID(slice.id),
@@ -99,22 +91,22 @@ RETURNS TABLE(
 SELECT
   slice_id,
   name AS slice_name,
-  sum(iif(state = 'D' AND NOT coalesce(io_wait, 0), dur, 0)) AS uninterruptible_sleep_nonio,
-  sum(iif(state = 'D' AND io_wait, dur, 0)) AS uninterruptible_sleep_io,
-  sum(iif(state = 'R', dur, 0)) AS runnable,
-  sum(iif(state = 'S', dur, 0)) AS sleeping,
-  sum(iif(state = 'T', dur, 0)) AS stopped,
-  sum(iif(state = 't', dur, 0)) AS traced,
-  sum(iif(state = 'X', dur, 0)) AS exit_dead,
-  sum(iif(state = 'Z', dur, 0)) AS exit_zombie,
-  sum(iif(state = 'x', dur, 0)) AS task_dead,
-  sum(iif(state = 'K', dur, 0)) AS wake_kill,
-  sum(iif(state = 'W', dur, 0)) AS waking,
-  sum(iif(state = 'P', dur, 0)) AS parked,
-  sum(iif(state = 'N', dur, 0)) AS no_load,
-  sum(iif(state = 'R+', dur, 0)) AS runnable_preempted,
-  sum(iif(state = 'Running', dur, 0)) AS running,
-  sum(iif(state = 'I', dur, 0)) AS idle,
+  sum(iif(state = 'D' AND io_wait = 0, dur, NULL)) AS uninterruptible_sleep_nonio,
+  sum(iif(state = 'D' AND io_wait = 1, dur, NULL)) AS uninterruptible_sleep_io,
+  sum(iif(state = 'R', dur, NULL)) AS runnable,
+  sum(iif(state = 'S', dur, NULL)) AS sleeping,
+  sum(iif(state = 'T', dur, NULL)) AS stopped,
+  sum(iif(state = 't', dur, NULL)) AS traced,
+  sum(iif(state = 'X', dur, NULL)) AS exit_dead,
+  sum(iif(state = 'Z', dur, NULL)) AS exit_zombie,
+  sum(iif(state = 'x', dur, NULL)) AS task_dead,
+  sum(iif(state = 'K', dur, NULL)) AS wake_kill,
+  sum(iif(state = 'W', dur, NULL)) AS waking,
+  sum(iif(state = 'P', dur, NULL)) AS parked,
+  sum(iif(state = 'N', dur, NULL)) AS no_load,
+  sum(iif(state = 'R+', dur, NULL)) AS runnable_preempted,
+  sum(iif(state = 'Running', dur, NULL)) AS running,
+  sum(iif(state = 'I', dur, NULL)) AS idle,
   sum(dur) AS dur,
   depth
 FROM _get_flattened_thread_state($slice_id, $utid)

@@ -5,7 +5,7 @@ INCLUDE PERFETTO MODULE intervals.intersect;
 CREATE PERFETTO MACRO _case_for_state(state Expr)
 RETURNS Expr AS max(iif(state = $state, percentage_in_state, NULL));
 
--- Time of each thread in each state.
+-- Time of each thread in each state. As in Perfetto, an unfinished state counts -1.
 CREATE PERFETTO TABLE sched_time_in_state_for_thread(
   -- Row of thread.
   utid JOINID(thread.id),
@@ -23,7 +23,7 @@ SELECT
   total_runtime,
   state,
   time_in_state,
-  time_in_state * 100 / max(total_runtime, 1) AS percentage_in_state
+  time_in_state * 100 / total_runtime AS percentage_in_state
 FROM (
   SELECT
     utid,
@@ -31,7 +31,7 @@ FROM (
     state,
     time_in_state
   FROM (
-    SELECT utid, state, sum(iif(dur = -1, trace_end() - ts, dur)) AS time_in_state
+    SELECT utid, state, sum(dur) AS time_in_state
     FROM thread_state
     GROUP BY utid, state
   )
@@ -51,7 +51,7 @@ CREATE PERFETTO TABLE sched_percentage_of_time_in_state(
   sleeping LONG,
   -- Sleeping in a way that signals do not end.
   uninterruptible_sleep LONG,
-  -- The rest.
+  -- In any of the states T, t, X, Z, x, I, K, W, P, N.
   other LONG
 ) AS
 SELECT
@@ -61,7 +61,7 @@ SELECT
   _case_for_state!('R+') AS runnable_preempted,
   _case_for_state!('S') AS sleeping,
   _case_for_state!('D') AS uninterruptible_sleep,
-  sum(iif(state IN ('Running', 'R', 'R+', 'S', 'D'), NULL, time_in_state)) * 100 / max(total_runtime, 1) AS other
+  sum(iif(state IN ('T', 't', 'X', 'Z', 'x', 'I', 'K', 'W', 'P', 'N'), time_in_state, NULL)) * 100 / total_runtime AS other
 FROM sched_time_in_state_for_thread
 GROUP BY utid;
 
@@ -87,7 +87,7 @@ RETURNS TABLE(
 SELECT t.state, t.io_wait, t.blocked_function, sum(ii.dur) AS dur
 FROM _interval_intersect_single!(
   $ts, $dur,
-  (SELECT id, ts, iif(dur = -1, trace_end() - ts, dur) AS dur FROM thread_state WHERE utid = $utid)
+  (SELECT id, ts, dur FROM thread_state WHERE utid = $utid AND dur > 0)
 ) AS ii
 JOIN thread_state AS t USING (id)
 GROUP BY t.state, t.io_wait, t.blocked_function
@@ -117,7 +117,7 @@ RETURNS TABLE(
 SELECT t.state, t.io_wait, t.cpu, t.blocked_function, sum(ii.dur) AS dur
 FROM _interval_intersect_single!(
   $ts, $dur,
-  (SELECT id, ts, iif(dur = -1, trace_end() - ts, dur) AS dur FROM thread_state WHERE utid = $utid)
+  (SELECT id, ts, dur FROM thread_state WHERE utid = $utid AND dur > 0)
 ) AS ii
 JOIN thread_state AS t USING (id)
 GROUP BY t.state, t.io_wait, t.cpu, t.blocked_function
@@ -141,7 +141,7 @@ RETURNS TABLE(
 SELECT s.end_state, sum(ii.dur) AS dur
 FROM _interval_intersect_single!(
   $ts, $dur,
-  (SELECT id, ts, iif(dur = -1, trace_end() - ts, dur) AS dur FROM sched WHERE cpu = $cpu)
+  (SELECT id, ts, dur FROM sched WHERE cpu = $cpu AND dur != -1)
 ) AS ii
 JOIN sched AS s USING (id)
 GROUP BY s.end_state;

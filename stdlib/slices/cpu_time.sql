@@ -31,13 +31,14 @@ SELECT
   sum(ii.dur) AS cpu_time
 FROM _interval_intersect!(
   (
-    (SELECT id, ts, dur, utid FROM thread_slice WHERE dur > 0),
+    (SELECT id, ts, dur, utid FROM thread_slice WHERE utid > 0 AND dur > 0),
     (SELECT id, ts, dur, utid FROM sched WHERE dur > 0)
   ),
   (utid)
 ) AS ii
 JOIN thread_slice AS s ON s.id = ii.id_0
-GROUP BY s.id;
+GROUP BY s.id
+ORDER BY s.id;
 
 -- How many cycles each slice's thread took while it was open.
 CREATE PERFETTO VIEW thread_slice_cpu_cycles(

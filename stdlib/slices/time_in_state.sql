@@ -39,11 +39,12 @@ SELECT
   sum(ii.dur) AS dur
 FROM _interval_intersect!(
   (
-    (SELECT id, ts, dur, utid FROM thread_slice WHERE dur > 0),
-    (SELECT id, ts, iif(dur = -1, trace_end() - ts, dur) AS dur, utid FROM thread_state)
+    (SELECT id, ts, dur, utid FROM thread_slice WHERE utid > 0 AND dur > 0),
+    (SELECT id, ts, dur, utid FROM thread_state WHERE dur > 0)
   ),
   (utid)
 ) AS ii
 JOIN thread_slice AS s ON s.id = ii.id_0
 JOIN thread_state AS st ON st.id = ii.id_1
-GROUP BY s.id, st.state, st.io_wait, st.blocked_function;
+GROUP BY s.id, st.state, st.io_wait, st.blocked_function
+ORDER BY s.id;

@@ -1,19 +1,21 @@
 /* __intrinsic_wakeup_graph_agg(id, utid, ts, dur, idle_dur, waker_id, prev_id): executing spans of threads and who woke
  * them;
  * __intrinsic_critical_path_walk(graph, roots): what each root span waited for, as (root_id, depth, ts, dur,
- * blocker_id, blocker_utid, parent_id).
+ * blocker_id, blocker_utid, parent_id); parent_id is the root.
  *
- * A root's path covers the sleep before it and itself. Where the thread slept, the span that woke it is what counts,
- * back to that one's own beginning, and so on. Where nobody is known to have woken it, the thread waited for itself. */
+ * A root's path covers the sleep before it and itself. A span stands for the time in which it ran; the sleep before it
+ * goes to the span that woke it, one deeper; what lies before that sleep goes to the span before it of the same thread.
+ * Where nobody is known to have woken it, the thread waited for itself, unless it is its first span. */
 #include "sql/operators/rows.h"
 
 #include "base/saturate.h"
 #include "sql/operators/values.h"
 
 struct wake_node {
-    int64_t id, utid, ts, dur, idle_dur; /* idle_dur 0: nothing before */
-    int64_t waker_id;
-    bool has_waker;
+    int64_t id, utid, ts, dur, idle_dur;
+    int64_t waker_id, prev_id;
+    bool has_idle; /* else the sleep before it reaches back without end */
+    bool has_waker, has_prev;
 };
 
 struct wake_graph {
@@ -45,7 +47,7 @@ static void step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         return;
     }
     for (int i = 0; i < 4; i++)
-        if (sqlite3_value_type(argv[i]) != SQLITE_INTEGER) {
+        if (sqlite3_value_type(argv[i]) != SQLITE_INTEGER && !(i == 1 && function_is_null(argv[i]))) {
             function_error(ctx, "WAKEUP_GRAPH_AGG: id, utid, ts and dur must be integers");
             return;
         }
@@ -55,7 +57,10 @@ static void step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
                           .dur = sqlite3_value_int64(argv[3]),
                           .idle_dur = sqlite3_value_int64(argv[4]),
                           .waker_id = sqlite3_value_int64(argv[5]),
-                          .has_waker = !function_is_null(argv[5])};
+                          .prev_id = sqlite3_value_int64(argv[6]),
+                          .has_idle = !function_is_null(argv[4]),
+                          .has_waker = !function_is_null(argv[5]),
+                          .has_prev = !function_is_null(argv[6])};
     if (!u64map_set(&s->g->index, (uint64_t)n.id, s->g->nodes.n) || !vec_push(&s->g->nodes, n))
         sqlite3_result_error_nomem(ctx);
 }
@@ -81,38 +86,75 @@ struct path_writer {
     int rc;
 };
 
-static void put(struct path_writer *w, const struct wake_node *root, int64_t depth, int64_t from, int64_t to,
-                const struct wake_node *on, const struct wake_node *parent)
+/* A window of the root's time that a span of the graph accounts for. */
+struct path_frame {
+    const struct wake_node *on;
+    int64_t from, to;
+    int64_t depth;
+    size_t hops; /* spans between the root and this one */
+};
+
+typedef VEC(struct path_frame) path_frames;
+
+static void put(struct path_writer *w, const struct wake_node *root, const struct path_frame *f, int64_t from,
+                int64_t to)
 {
-    const int64_t values[] = {root->id, depth, from, to - from, on->id, on->utid};
-    if (to <= from)
-        return;
-    for (uint32_t i = 0; i < 6 && w->rc == 0; i++)
+    const int64_t values[] = {root->id, f->depth, from, saturating_sub(to, from), f->on->id, f->on->utid, root->id};
+    for (uint32_t i = 0; i < 7 && w->rc == 0; i++)
         w->rc = table_builder_int(&w->b, i, values[i], &w->err);
-    if (w->rc == 0 && parent)
-        w->rc = table_builder_int(&w->b, 6, parent->id, &w->err);
     if (w->rc == 0)
         w->rc = table_builder_commit(&w->b, &w->err);
 }
 
-enum { MAX_DEPTH = 1000 };
-
-static void walk_root(struct path_writer *w, const struct wake_graph *g, const struct wake_node *root)
+/* Gives the window [from, to) to the span ID. Spans that wake each other in a circle are left after as many hops as
+ * there are spans. */
+static void go_on(struct path_writer *w, const struct wake_graph *g, path_frames *stack, const struct path_frame *f,
+                  int64_t id, int64_t from, int64_t to, int64_t depth)
 {
-    const struct wake_node *at = root;
-    int64_t start = root->ts, lower = root->ts - (root->idle_dur > 0 ? root->idle_dur : 0);
-    put(w, root, 0, root->ts, saturating_add(root->ts, root->dur), root, NULL);
-    for (int64_t depth = 1; start > lower && w->rc == 0; depth++) {
-        const struct wake_node *waker = at->has_waker && depth < MAX_DEPTH ? node(g, at->waker_id) : NULL;
-        if (!waker) {
-            put(w, root, depth - 1, lower, start, at, NULL);
-            return;
-        }
-        int64_t from = waker->ts > lower ? waker->ts : lower;
-        from = from < start ? from : start;
-        put(w, root, depth, from, start, waker, at);
-        start = from;
-        at = waker;
+    const struct wake_node *on = node(g, id);
+    if (on && from < to && f->hops < g->nodes.n &&
+        !vec_push(stack, ((struct path_frame){.on = on, .from = from, .to = to, .depth = depth, .hops = f->hops + 1})))
+        w->rc = -MRD_ENOMEM;
+}
+
+static void account(struct path_writer *w, const struct wake_graph *g, path_frames *stack, const struct wake_node *root,
+                    const struct path_frame *f)
+{
+    const struct wake_node *n = f->on;
+    int64_t idle_start = n->has_idle ? saturating_sub(n->ts, n->idle_dur) : f->from;
+    int64_t from = f->from > idle_start ? f->from : idle_start;
+    int64_t end = saturating_add(n->ts, n->dur);
+    int64_t to = f->to < end ? f->to : end;
+    if (n->has_prev && f->from < idle_start)
+        go_on(w, g, stack, f, n->prev_id, f->from, f->to < idle_start ? f->to : idle_start, f->depth);
+    if (from >= to)
+        return;
+    int64_t woken = to < n->ts ? to : n->ts;
+    if (from < woken && n->has_waker)
+        go_on(w, g, stack, f, n->waker_id, from, woken, f->depth + 1);
+    else if (from < woken && n->has_prev)
+        put(w, root, f, from, woken);
+    if (to > n->ts)
+        put(w, root, f, from > n->ts ? from : n->ts, to);
+}
+
+static void walk_root(struct path_writer *w, const struct wake_graph *g, path_frames *stack,
+                      const struct wake_node *root)
+{
+    int64_t idle = root->has_idle ? root->idle_dur : 0;
+    struct path_frame f = {
+        .on = root, .from = saturating_sub(root->ts, idle), .to = saturating_add(root->ts, root->dur)};
+    stack->n = 0;
+    if (f.from >= f.to)
+        return;
+    if (!vec_push(stack, f))
+        w->rc = -MRD_ENOMEM;
+    while (stack->n && w->rc == 0) {
+        f = stack->p[--stack->n];
+        if (stop_asked(w->b.stop))
+            w->rc = -MRD_ECANCELLED;
+        else
+            account(w, g, stack, root, &f);
     }
 }
 
@@ -122,6 +164,7 @@ static void critical_path(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     struct wake_graph *g = sqlite3_value_pointer(argv[0], "WAKEUP_GRAPH");
     const struct array_value *roots = value_long_array(argv[1]);
     struct path_writer w = {.rc = 0};
+    path_frames stack = {0};
     (void)argc;
     if (!g || !roots)
         return; /* no spans or no roots: no rows */
@@ -129,11 +172,10 @@ static void critical_path(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         return;
     for (size_t i = 0; i < roots->n && w.rc == 0; i++) {
         const struct wake_node *root = node(g, roots->words[i]);
-        if (stop_asked(w.b.stop))
-            w.rc = -MRD_ECANCELLED;
         if (root)
-            walk_root(&w, g, root);
+            walk_root(&w, g, &stack, root);
     }
+    vec_free(&stack);
     value_builder_result(ctx, &w.b, w.rc, &w.err);
 }
 
