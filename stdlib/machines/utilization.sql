@@ -59,7 +59,7 @@ SELECT
   c.machine_id,
   coalesce(sum(x.dur), 0) * 1.0 / ($interval * c.n) AS utilization,
   coalesce(sum(x.dur), 0) * 1.0 / $interval AS unnormalized_utilization
-FROM _partitions($interval) AS p
+FROM (SELECT ts FROM _partitions($interval) WHERE ts < trace_end()) AS p
 JOIN cpus AS c
 LEFT JOIN pieces AS x ON x.ts = p.ts AND x.machine_id = c.machine_id
 GROUP BY p.ts, c.machine_id

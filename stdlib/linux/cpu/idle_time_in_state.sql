@@ -33,7 +33,7 @@ CREATE PERFETTO TABLE linux_per_cpu_idle_time_in_state_counters(
 ) AS
 WITH
   rest AS (
-    SELECT ts, machine_id, cpu, max(time_slice - sum(residency), 0.0) AS residency, time_slice
+    SELECT ts, machine_id, cpu, time_slice - sum(residency) AS residency, time_slice
     FROM _cpuidle_samples
     WHERE time_slice > 0
     GROUP BY ts, machine_id, cpu
@@ -43,13 +43,13 @@ SELECT
   machine_id,
   state,
   cpu,
-  min(residency * 100.0 / time_slice, 100.0) AS idle_percentage,
+  min(100, residency / time_slice * 100) AS idle_percentage,
   residency AS total_residency,
   time_slice
 FROM _cpuidle_samples
 WHERE time_slice > 0
 UNION ALL
-SELECT ts, machine_id, 'C0' AS state, cpu, residency * 100.0 / time_slice, residency, time_slice
+SELECT ts, machine_id, 'C0' AS state, cpu, max(0, residency / time_slice * 100), max(0, residency), time_slice
 FROM rest;
 
 -- The same over all CPUs of a machine: sums, and their ratio.
@@ -71,7 +71,7 @@ SELECT
   ts,
   machine_id,
   state,
-  sum(total_residency) * 100.0 / sum(time_slice) AS idle_percentage,
+  min(100, sum(total_residency) / sum(time_slice) * 100) AS idle_percentage,
   sum(total_residency) AS total_residency,
   sum(time_slice) AS time_slice
 FROM linux_per_cpu_idle_time_in_state_counters

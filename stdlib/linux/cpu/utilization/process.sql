@@ -1,6 +1,7 @@
 -- CPU cycles and utilisation of processes.
 
 INCLUDE PERFETTO MODULE linux.cpu.utilization.general;
+INCLUDE PERFETTO MODULE linux.cpu.utilization.thread_cpu;
 
 -- Utilisation by one process in pieces of a given length.
 CREATE PERFETTO FUNCTION cpu_process_utilization_per_period(
@@ -20,7 +21,7 @@ RETURNS TABLE(
 SELECT ts, utilization, unnormalized_utilization
 FROM _cpu_avg_utilization_per_period!(
   $interval,
-  (SELECT s.ts, s.dur FROM _sched_without_id AS s JOIN thread USING (utid) WHERE thread.upid = $upid)
+  (SELECT s.ts, s.ts_end, s.utid FROM sched AS s JOIN thread AS t USING (utid) WHERE t.upid = $upid AND NOT t.is_idle)
 );
 
 -- Utilisation by one process second by second.
@@ -58,8 +59,8 @@ CREATE PERFETTO TABLE cpu_cycles_per_process(
 ) AS
 SELECT
   thread.upid,
-  _cpu_cycles_columns!(c.dur, c.freq)
-FROM _cpu_freq_per_thread AS c
+  _cpu_cycles_sums!()
+FROM cpu_cycles_per_thread_per_cpu
 JOIN thread USING (utid)
 WHERE thread.upid IS NOT NULL
 GROUP BY thread.upid;
@@ -89,16 +90,24 @@ RETURNS TABLE(
   -- Frequency on average, in kHz.
   avg_freq LONG
 ) AS
-SELECT upid, millicycles, megacycles, runtime, runtime AS awake_runtime, min_freq, max_freq, avg_freq
+SELECT
+  c.upid,
+  c.millicycles,
+  c.megacycles,
+  c.runtime,
+  c.awake_runtime,
+  c.min_freq,
+  c.max_freq,
+  c.avg_freq
 FROM (
   SELECT
     thread.upid,
-    _cpu_cycles_columns!(c.dur, c.freq)
-  FROM _cpu_freq_in_window!($ts, $dur) AS c
+    _cpu_cycles_columns!(f.dur, f.freq),
+    sum(to_monotonic(f.ts + f.dur) - to_monotonic(f.ts)) AS awake_runtime
+  FROM _cpu_freq_in_window!($ts, $dur) AS f
   JOIN thread USING (utid)
-  WHERE thread.upid IS NOT NULL
   GROUP BY thread.upid
-);
+) AS c;
 
 -- Utilisation by each process in a window.
 CREATE PERFETTO FUNCTION cpu_process_utilization_in_interval(
@@ -120,11 +129,8 @@ RETURNS TABLE(
   awake_unnormalized_utilization DOUBLE
 ) AS
 SELECT
-  thread.upid,
+  c.upid,
   process.name AS process_name,
-  _cpu_utilization_columns!(c.dur, $dur)
-FROM _cpu_freq_in_window!($ts, $dur) AS c
-JOIN thread USING (utid)
-JOIN process USING (upid)
-GROUP BY thread.upid
-ORDER BY awake_dur DESC;
+  _cpu_utilization_columns!(c.awake_runtime, $ts, $dur, 6)
+FROM cpu_cycles_per_process_in_interval($ts, $dur) AS c
+JOIN process USING (upid);

@@ -1,6 +1,7 @@
 -- CPU cycles and utilisation of the whole system.
 
 INCLUDE PERFETTO MODULE linux.cpu.utilization.general;
+INCLUDE PERFETTO MODULE linux.cpu.utilization.thread_cpu;
 
 -- Utilisation in pieces of a given length.
 CREATE PERFETTO FUNCTION cpu_utilization_per_period(
@@ -18,7 +19,7 @@ RETURNS TABLE(
 SELECT ts, utilization, unnormalized_utilization
 FROM _cpu_avg_utilization_per_period!(
   $interval,
-  _sched_without_id
+  (SELECT ts, ts_end FROM sched WHERE utid NOT IN (SELECT utid FROM thread WHERE is_idle))
 );
 
 -- Utilisation second by second.
@@ -49,8 +50,8 @@ CREATE PERFETTO TABLE cpu_cycles(
   avg_freq LONG
 ) AS
 SELECT
-  _cpu_cycles_columns!(c.dur, c.freq)
-FROM _cpu_freq_per_thread AS c;
+  _cpu_cycles_sums!()
+FROM cpu_cycles_per_thread_per_cpu;
 
 -- Cycles of all CPUs in a window.
 CREATE PERFETTO FUNCTION cpu_cycles_in_interval(
@@ -75,11 +76,12 @@ RETURNS TABLE(
   -- Frequency on average, in kHz.
   avg_freq LONG
 ) AS
-SELECT millicycles, megacycles, runtime, runtime AS awake_runtime, min_freq, max_freq, avg_freq
+SELECT millicycles, megacycles, runtime, awake_runtime, min_freq, max_freq, avg_freq
 FROM (
   SELECT
-    _cpu_cycles_columns!(c.dur, c.freq)
-  FROM _cpu_freq_in_window!($ts, $dur) AS c
+    _cpu_cycles_columns!(f.dur, f.freq),
+    sum(to_monotonic(f.ts + f.dur) - to_monotonic(f.ts)) AS awake_runtime
+  FROM _cpu_freq_in_window!($ts, $dur) AS f
 );
 
 -- Utilisation of all CPUs in a window.
@@ -98,8 +100,8 @@ RETURNS TABLE(
   awake_unnormalized_utilization DOUBLE
 ) AS
 SELECT
-  _cpu_utilization_columns!(c.dur, $dur)
-FROM _cpu_freq_in_window!($ts, $dur) AS c;
+  _cpu_utilization_columns!(c.awake_runtime, $ts, $dur, 2)
+FROM cpu_cycles_in_interval($ts, $dur) AS c;
 
 -- Cycles of each CPU over the whole trace.
 CREATE PERFETTO TABLE cpu_cycles_per_cpu(
@@ -121,12 +123,11 @@ CREATE PERFETTO TABLE cpu_cycles_per_cpu(
   avg_freq LONG
 ) AS
 SELECT
-  c.ucpu,
-  cpu.cpu,
-  _cpu_cycles_columns!(c.dur, c.freq)
-FROM _cpu_freq_per_thread AS c
-JOIN cpu USING (ucpu)
-GROUP BY c.ucpu;
+  ucpu,
+  cpu,
+  _cpu_cycles_sums!()
+FROM cpu_cycles_per_thread_per_cpu
+GROUP BY ucpu, cpu;
 
 -- Cycles of each CPU in a window.
 CREATE PERFETTO FUNCTION cpu_cycles_per_cpu_in_interval(

@@ -1,6 +1,7 @@
 -- CPU cycles and utilisation of threads.
 
 INCLUDE PERFETTO MODULE linux.cpu.utilization.general;
+INCLUDE PERFETTO MODULE linux.cpu.utilization.thread_cpu;
 
 -- Utilisation by one thread in pieces of a given length.
 CREATE PERFETTO FUNCTION cpu_thread_utilization_per_period(
@@ -20,7 +21,7 @@ RETURNS TABLE(
 SELECT ts, utilization, unnormalized_utilization
 FROM _cpu_avg_utilization_per_period!(
   $interval,
-  (SELECT ts, dur FROM _sched_without_id WHERE utid = $utid)
+  (SELECT ts, ts_end, utid FROM sched WHERE utid = $utid)
 );
 
 -- Utilisation by one thread second by second.
@@ -57,10 +58,10 @@ CREATE PERFETTO TABLE cpu_cycles_per_thread(
   avg_freq LONG
 ) AS
 SELECT
-  c.utid,
-  _cpu_cycles_columns!(c.dur, c.freq)
-FROM _cpu_freq_per_thread AS c
-GROUP BY c.utid;
+  utid,
+  _cpu_cycles_sums!()
+FROM cpu_cycles_per_thread_per_cpu
+GROUP BY utid;
 
 -- Cycles of each thread in a window.
 CREATE PERFETTO FUNCTION cpu_cycles_per_thread_in_interval(
@@ -87,13 +88,14 @@ RETURNS TABLE(
   -- Frequency on average, in kHz.
   avg_freq LONG
 ) AS
-SELECT utid, millicycles, megacycles, runtime, runtime AS awake_runtime, min_freq, max_freq, avg_freq
+SELECT utid, millicycles, megacycles, runtime, awake_runtime, min_freq, max_freq, avg_freq
 FROM (
   SELECT
-    c.utid,
-    _cpu_cycles_columns!(c.dur, c.freq)
-  FROM _cpu_freq_in_window!($ts, $dur) AS c
-  GROUP BY c.utid
+    f.utid,
+    _cpu_cycles_columns!(f.dur, f.freq),
+    sum(to_monotonic(f.ts + f.dur) - to_monotonic(f.ts)) AS awake_runtime
+  FROM _cpu_freq_in_window!($ts, $dur) AS f
+  GROUP BY f.utid
 );
 
 -- Utilisation by each thread in a window.
@@ -121,8 +123,6 @@ SELECT
   thread.upid,
   c.utid,
   thread.name AS thread_name,
-  _cpu_utilization_columns!(c.dur, $dur)
-FROM _cpu_freq_in_window!($ts, $dur) AS c
-JOIN thread USING (utid)
-GROUP BY c.utid
-ORDER BY awake_dur DESC;
+  _cpu_utilization_columns!(c.awake_runtime, $ts, $dur, 6)
+FROM cpu_cycles_per_thread_in_interval($ts, $dur) AS c
+JOIN thread USING (utid);

@@ -27,7 +27,12 @@ SELECT
   c.utid,
   c.ucpu,
   cpu.cpu,
-  _cpu_cycles_columns!(c.dur, c.freq)
+  sum(c.dur * c.freq / 1000) AS millicycles,
+  sum(c.dur * c.freq / 1000) / 1000000000 AS megacycles,
+  sum(c.dur) AS runtime,
+  min(c.freq) AS min_freq,
+  max(c.freq) AS max_freq,
+  sum(c.dur * c.freq / 1000) / (sum(c.dur) / 1000) AS avg_freq
 FROM _cpu_freq_per_thread AS c
 JOIN cpu USING (ucpu)
 GROUP BY c.utid, c.ucpu;
