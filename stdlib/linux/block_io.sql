@@ -29,7 +29,7 @@ CREATE PERFETTO FUNCTION linux_device_major_id(
 )
 -- The number of the driver.
 RETURNS LONG AS
-SELECT ($dev >> 20) & 4095;
+SELECT ($dev >> 8) & 4095;
 
 -- The unit's part of a device number (20 bits).
 CREATE PERFETTO FUNCTION linux_device_minor_id(
@@ -38,4 +38,4 @@ CREATE PERFETTO FUNCTION linux_device_minor_id(
 )
 -- The number of the unit.
 RETURNS LONG AS
-SELECT $dev & 1048575;
+SELECT ($dev & 255) | (($dev >> 20) << 8);

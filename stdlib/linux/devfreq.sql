@@ -18,7 +18,7 @@ FROM counter_leading_intervals!((
   SELECT c.id, c.ts, c.track_id, c.value
   FROM counter AS c
   JOIN counter_track AS t ON t.id = c.track_id
-  WHERE t.type = 'linux_device_frequency' AND t.name GLOB '*' || $device_name || '*'
+  WHERE t.type = 'linux_device_frequency' AND extract_arg(t.dimension_arg_set_id, 'linux_device') GLOB $device_name
 )) AS i;
 
 -- Frequency of the unit that CPUs of a cluster share (DSU).
@@ -33,5 +33,7 @@ CREATE PERFETTO TABLE linux_devfreq_dsu_counter(
   dsu_freq LONG
 ) AS
 SELECT id, ts, dur, freq AS dsu_freq
-FROM _get_devfreq_counters('devfreq_dsu')
-WHERE dur > 0;
+FROM _get_devfreq_counters('*devfreq_dsu')
+UNION ALL
+SELECT id, ts, dur, freq
+FROM _get_devfreq_counters('*dsufreq');

@@ -32,7 +32,7 @@ SELECT
   prio,
   tag,
   msg,
-  extract_arg(arg_set_id, 'uid') AS uid,
+  CAST(extract_arg(arg_set_id, 'uid') AS INT) AS uid,
   extract_arg(arg_set_id, 'comm') AS comm,
   extract_arg(arg_set_id, 'systemd_unit') AS systemd_unit,
   extract_arg(arg_set_id, 'hostname') AS hostname,

@@ -32,7 +32,7 @@ JOIN process AS p USING (upid)
 JOIN flow AS f ON f.slice_in = r.id
 JOIN slice AS c ON c.id = f.slice_out
 JOIN thread_track AS ct ON ct.id = c.track_id
-WHERE r.name = 'binder reply' AND r.dur >= 0 AND p.name GLOB '*graphics.allocator*';
+WHERE r.name = 'binder reply' AND r.dur >= 0 AND (p.name GLOB '/vendor/bin/hw/android.hardware.graphics.allocator*' OR p.name GLOB '/vendor/bin/hw/*gralloc.allocator*');
 
 -- The events with the thread that they are for: the caller, where the allocator worked for one.
 CREATE PERFETTO VIEW _attributed_dmabufs AS

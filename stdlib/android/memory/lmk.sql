@@ -40,6 +40,8 @@ SELECT
   cast_int!(str_split(s.name, ',', 1)) AS pid,
   cast_int!(str_split(s.name, ',', 2)) AS kill_reason_raw,
   cast_int!(str_split(s.name, ',', 3)) AS oom_score_adj,
+  t.name AS track_name,
+  t.id IN (SELECT id FROM process_track) AS is_process_track,
   t.machine_id
 FROM slice AS s
 JOIN track AS t ON t.id = s.track_id
@@ -47,11 +49,11 @@ WHERE s.name GLOB 'lmk,*';
 
 -- The newest phones tell of a moment …
 CREATE PERFETTO TABLE _lmk_instant_events AS
-SELECT ts, pid, kill_reason_raw, oom_score_adj, machine_id FROM _android_lmk_marks WHERE dur = 0;
+SELECT ts, pid, kill_reason_raw, oom_score_adj, machine_id FROM _android_lmk_marks WHERE dur = 0 AND track_name = 'lowmemorykiller' AND is_process_track;
 
 -- … older ones of a span …
 CREATE PERFETTO TABLE _legacy_lmk_events AS
-SELECT ts, pid, kill_reason_raw, oom_score_adj, machine_id FROM _android_lmk_marks WHERE dur != 0;
+SELECT ts, pid, kill_reason_raw, oom_score_adj, machine_id FROM _android_lmk_marks WHERE dur > 0;
 
 -- … and what those before have instead: a counter with the number of the process.
 CREATE PERFETTO TABLE _kill_one_process_events AS
@@ -77,7 +79,7 @@ SELECT * FROM _lmk_instant_events
 UNION ALL
 SELECT * FROM _legacy_lmk_events WHERE NOT EXISTS (SELECT 1 FROM _lmk_instant_events)
 UNION ALL
-SELECT * FROM _kill_one_process_events WHERE NOT EXISTS (SELECT 1 FROM _android_lmk_marks);
+SELECT * FROM _kill_one_process_events WHERE NOT EXISTS (SELECT 1 FROM _lmk_instant_events) AND NOT EXISTS (SELECT 1 FROM _legacy_lmk_events);
 
 -- Each process with the moment of its end; the best source that the trace has.
 CREATE PERFETTO TABLE android_lmk_events(

@@ -55,11 +55,13 @@ WITH
     JOIN process AS p USING (upid)
   ),
   zygote AS (
-    SELECT upid, memory_track_name, CAST(avg(value) AS INT) AS value
-    FROM spans
-    WHERE process_name IN ('zygote', 'zygote64')
-      AND memory_track_name IN ('mem.rss.anon', 'mem.swap', 'mem.rss.file', 'mem.heap')
-    GROUP BY upid, memory_track_name
+    SELECT t.upid, t.memory_track_name, CAST(avg(CAST(c.value AS INT) * iif(t.memory_track_name = 'mem.heap', 1024, 1)) AS INT) AS value
+    FROM _process_memory_tracks AS t
+    JOIN process AS p USING (upid)
+    JOIN counter AS c USING (track_id)
+    WHERE p.name IN ('zygote', 'zygote64')
+      AND t.memory_track_name IN ('mem.rss.anon', 'mem.swap', 'mem.rss.file', 'mem.heap')
+    GROUP BY t.upid, t.memory_track_name
   )
 SELECT
   s.id,

@@ -69,9 +69,9 @@ SELECT
   m.anon_rss,
   m.file_rss,
   m.shmem_rss,
-  m.rss,
+  m.file_rss + m.anon_rss + coalesce(m.shmem_rss, 0) AS rss,
   m.swap,
   m.anon_rss + coalesce(m.swap, 0) AS anon_rss_and_swap,
-  m.rss + coalesce(m.swap, 0) AS rss_and_swap
+  m.anon_rss + m.file_rss + coalesce(m.shmem_rss, 0) + coalesce(m.swap, 0) AS rss_and_swap
 FROM _mem_ooms_sj AS m
 JOIN process AS p USING (upid);

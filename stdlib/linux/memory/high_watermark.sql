@@ -4,18 +4,14 @@ INCLUDE PERFETTO MODULE linux.memory.process;
 INCLUDE PERFETTO MODULE counters.intervals;
 
 CREATE PERFETTO TABLE _memory_rss_high_watermark_per_process_table AS
-SELECT ts, lead(ts, 1, trace_end()) OVER (PARTITION BY upid ORDER BY ts) - ts AS dur, upid, rss_high_watermark
-FROM (
-  SELECT
-    ts,
-    upid,
-    rss,
-    max(rss) OVER (PARTITION BY upid ORDER BY ts ROWS UNBOUNDED PRECEDING) AS rss_high_watermark,
-    max(rss) OVER (PARTITION BY upid ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
-  FROM _memory_rss_and_swap_per_process_table
-  WHERE rss IS NOT NULL
-)
-WHERE before IS NULL OR rss > before;
+SELECT ts, dur, track_id AS upid, CAST(value AS INT) AS rss_high_watermark
+FROM counter_leading_intervals!((
+  SELECT 0 AS id, ts, upid AS track_id, max(rss) OVER (PARTITION BY upid ORDER BY ts) AS value
+  FROM (
+    SELECT ts, upid, coalesce(file_rss, 0) + coalesce(anon_rss, 0) + coalesce(shmem_rss, 0) AS rss
+    FROM _memory_rss_and_swap_per_process_table
+  )
+));
 
 -- Each process's highest resident memory up to each moment.
 CREATE PERFETTO VIEW memory_rss_high_watermark_per_process(
@@ -32,6 +28,6 @@ CREATE PERFETTO VIEW memory_rss_high_watermark_per_process(
   -- Resident memory in bytes.
   rss_high_watermark LONG
 ) AS
-SELECT h.ts, h.dur, h.upid, p.pid, p.name AS process_name, CAST(h.rss_high_watermark AS INT) AS rss_high_watermark
+SELECT h.ts, h.dur, h.upid, p.pid, p.name AS process_name, h.rss_high_watermark
 FROM _memory_rss_high_watermark_per_process_table AS h
 JOIN process AS p USING (upid);

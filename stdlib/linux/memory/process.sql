@@ -31,8 +31,7 @@ SELECT
   CAST(anon_rss_val AS INT) AS anon_rss,
   CAST(file_rss_val AS INT) AS file_rss,
   CAST(shmem_rss_val AS INT) AS shmem_rss,
-  CAST(swap_val AS INT) AS swap,
-  CAST(coalesce(file_rss_val, 0) + coalesce(anon_rss_val, 0) + coalesce(shmem_rss_val, 0) AS INT) AS rss
+  CAST(swap_val AS INT) AS swap
 FROM _anon_rss_file_rss_shmem_swap_sj;
 
 -- Resident memory and swap of each process over time, in bytes.
@@ -71,9 +70,9 @@ SELECT
   m.anon_rss,
   m.file_rss,
   m.shmem_rss,
-  m.rss,
+  m.file_rss + m.anon_rss + coalesce(m.shmem_rss, 0) AS rss,
   m.swap,
   m.anon_rss + coalesce(m.swap, 0) AS anon_rss_and_swap,
-  m.rss + coalesce(m.swap, 0) AS rss_and_swap
+  m.anon_rss + m.file_rss + coalesce(m.shmem_rss, 0) + coalesce(m.swap, 0) AS rss_and_swap
 FROM _memory_rss_and_swap_per_process_table AS m
 JOIN process AS p USING (upid);

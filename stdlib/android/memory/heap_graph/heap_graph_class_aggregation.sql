@@ -8,9 +8,13 @@ CREATE PERFETTO FUNCTION _is_libcore_or_array(
   obj_name STRING
 )
 RETURNS BOOL AS
-SELECT $obj_name GLOB 'java.*' AND NOT $obj_name GLOB 'java.lang.Class<*>' OR
-  $obj_name GLOB 'j$.*' OR $obj_name GLOB 'int\[*' OR $obj_name GLOB '*[[]]' OR $obj_name GLOB 'kotlin.*' OR
-  $obj_name GLOB 'kotlinx.*' OR $obj_name GLOB 'libcore.*' OR $obj_name GLOB 'android.util.*Array*';
+SELECT
+  $obj_name GLOB 'java.*' AND NOT $obj_name GLOB 'java.lang.Class<*>'
+  OR $obj_name GLOB 'j$.*'
+  OR rtrim($obj_name, '[]') IN ('int', 'long', 'byte', 'char', 'short', 'float', 'double', 'boolean') AND $obj_name GLOB '*[[]*'
+  OR $obj_name GLOB 'android.util.*Array*'
+  OR $obj_name GLOB 'kotlinx.coroutines.*'
+  OR $obj_name GLOB 'kotlinx.atomicfu.*';
 
 -- The node above all roots of the tree below: a number no object has.
 CREATE PERFETTO FUNCTION _partition_tree_super_root_fn()
@@ -90,9 +94,9 @@ WITH
       sum(o.reachable) AS reachable_obj_count,
       sum(iif(o.reachable, o.self_size, 0)) AS reachable_size_bytes,
       sum(iif(o.reachable, o.native_size, 0)) AS reachable_native_size_bytes,
-      sum(d.dominated_obj_count) AS dominated_obj_count,
-      sum(d.dominated_size_bytes) AS dominated_size_bytes,
-      sum(d.dominated_native_size_bytes) AS dominated_native_size_bytes
+      coalesce(sum(d.dominated_obj_count), 0) AS dominated_obj_count,
+      coalesce(sum(d.dominated_size_bytes), 0) AS dominated_size_bytes,
+      coalesce(sum(d.dominated_native_size_bytes), 0) AS dominated_native_size_bytes
     FROM heap_graph_object AS o
     LEFT JOIN _heap_object_marked_for_dominated_stats AS m USING (id)
     LEFT JOIN heap_graph_dominator_tree AS d ON d.id = m.id AND m.marked

@@ -2,8 +2,8 @@
 
 INCLUDE PERFETTO MODULE android.memory.dmabuf_spans;
 INCLUDE PERFETTO MODULE android.memory.heap_graph.oome;
-INCLUDE PERFETTO MODULE android.memory.process;
 INCLUDE PERFETTO MODULE android.oom_adjuster;
+INCLUDE PERFETTO MODULE linux.memory.process;
 
 -- The value of a table of spans (upid, ts, dur) that holds the moment of a dump or begins within half a second after it,
 -- whichever begins nearest to it.
@@ -85,14 +85,14 @@ SELECT
   h.reachable_native AS reachable_native_alloc_registry_size,
   h.reachable_count AS reachable_obj_count,
   _closest_value!(h.upid, h.ts, android_oom_adj_intervals, score) AS oom_score_adj,
-  _closest_value!(h.upid, h.ts, memory_oom_score_with_rss_and_swap_per_process, anon_rss_and_swap) AS anon_rss_and_swap_size,
-  _closest_value!(h.upid, h.ts, _android_memory_cumulative_dmabuf_spans, value) AS dmabuf_rss_size,
+  _closest_value!(h.upid, h.ts, memory_rss_and_swap_per_process, anon_rss_and_swap) AS anon_rss_and_swap_size,
+  _closest_value!(h.upid, h.ts, _dmabuf_spans, dmabuf_rss) AS dmabuf_rss_size,
   g.heap_size AS art_bytes_allocated,
   g.dump_reason = 'OOME'
   OR (SELECT str_value FROM metadata WHERE name = 'trace_trigger' LIMIT 1) = 'com.android.telemetry.art-outofmemory'
     AS is_out_of_memory_error,
   o.allocation_size_bytes AS oome_failing_allocation_size,
-  o.total_bytes_free AS oome_remaining_art_free_bytes
+  o.free_bytes_until_oom AS oome_remaining_art_free_bytes
 FROM heaps AS h
 JOIN process AS p USING (upid)
 LEFT JOIN heap_graph AS g ON g.upid = h.upid AND g.ts = h.ts

@@ -67,24 +67,22 @@ RETURNS TableOrSubquery AS
         count() AS self_count,
         sum(o.self_size) AS self_size,
         sum(o.native_size > 0) AS native_count,
-        sum(o.native_size) AS native_size,
-        min(o.id) AS first_id
+        sum(o.native_size) AS native_size
       FROM $tab AS p
       JOIN heap_graph_object AS o ON o.id = p.id
       JOIN heap_graph_class AS c ON c.id = o.type_id
       GROUP BY p.path_hash
     )
   SELECT
-    graph_sample_ts, upid, path_hash, parent_path_hash, name, root_type, heap_type, self_count, self_size, first_id,
-    0 AS is_native
+    graph_sample_ts, upid, path_hash, parent_path_hash, name, root_type, heap_type, self_count, self_size
   FROM _hg_places
   UNION ALL
   SELECT
-    graph_sample_ts, upid, hash(path_hash, 'native', ''), path_hash, '[native] ' || coalesce(name, ''), root_type,
-    'HEAP_TYPE_NATIVE', native_count, native_size, first_id, 1
+    graph_sample_ts, upid, hash(path_hash, 'native', ''), path_hash, '[native] ' || name, root_type,
+    'HEAP_TYPE_NATIVE', native_count, native_size
   FROM _hg_places
   WHERE native_size > 0
-  ORDER BY first_id, is_native
+  ORDER BY path_hash
 );
 
 -- The same with numbers for the places: (graph_sample_ts, upid, id, parent_id, name, root_type, heap_type, self_count,
@@ -96,7 +94,7 @@ CREATE PERFETTO MACRO _heap_graph_path_hashes_to_class_tree(
 RETURNS TableOrSubquery AS
 (
   WITH
-    _hg_nodes AS MATERIALIZED (SELECT *, row_number() OVER (ORDER BY first_id, is_native) - 1 AS id FROM $tab)
+    _hg_nodes AS MATERIALIZED (SELECT *, row_number() OVER (ORDER BY path_hash) - 1 AS id FROM $tab)
   SELECT
     n.graph_sample_ts,
     n.upid,

@@ -24,7 +24,6 @@ RETURNS TableOrSubquery AS
   SELECT
     n.id,
     n.parent_id,
-    n.callsite_id,
     n.name,
     n.mapping_name,
     n.source_file,
@@ -33,6 +32,6 @@ RETURNS TableOrSubquery AS
     coalesce(v.self_count, 0) AS self_count,
     coalesce(v.self_alloc_size, 0) AS self_alloc_size,
     coalesce(v.self_alloc_count, 0) AS self_alloc_count
-  FROM _callstacks_for_callsites!((SELECT callsite_id FROM _ahp_values)) AS n
+  FROM _callstacks_for_stack_profile_samples!(_ahp_values) AS n
   LEFT JOIN _ahp_values AS v ON n.is_leaf_function_in_callsite_frame AND v.callsite_id = n.callsite_id
 );
