@@ -183,7 +183,7 @@ RETURNS TableOrSubQuery AS
 (
   WITH
     _cpi_windows AS (
-      SELECT row_number() OVER (ORDER BY ts) AS id, ts, dur, utid AS root_utid FROM $_intervals_table
+      SELECT row_number() OVER (ORDER BY ts) AS id, ts, dur, utid AS root_utid FROM $_intervals_table WHERE dur >= 0
     ),
     _cpi_spans AS (SELECT id, utid FROM $_node_table),
     _cpi_path AS MATERIALIZED (

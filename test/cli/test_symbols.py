@@ -538,10 +538,10 @@ class Symbols(harness.Case):
         both = self.work / "both.pftrace"
         both.write_bytes(t.read_bytes() + (self.work / "symbols.pb").read_bytes())
         self.check(self.names(both), marks)
-        # callers above what they have inlined
+        # a callsite begins with what is inlined deepest
         tree = self.query("INCLUDE PERFETTO MODULE callstacks.stack_profile; "
                           "SELECT group_concat(name, '<') FROM (SELECT name FROM _callstacks_for_callsites!("
-                          "(SELECT callsite_id FROM stack_sample)) WHERE name IN ('inner', 'middle', 'outer') ORDER BY id)", trace=both)
+                          "(SELECT callsite_id FROM stack_sample)) WHERE name IN ('inner', 'middle', 'outer') ORDER BY id DESC)", trace=both)
         self.assertLess(tree.index("outer"), tree.index("middle"))
         self.assertLess(tree.index("middle"), tree.index("inner"))
         folded = self.run_shell("convert", "collapsed", both).stdout.decode()

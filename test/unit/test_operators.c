@@ -415,8 +415,9 @@ END_TEST
 static void random_thread_states(uint32_t threads)
 {
     static const char *const names[] = {"S", "R", "Running"};
-    int64_t at[8], kind[8];
+    int64_t at[8], kind[8], running[8]; /* running: row of the state in which the thread runs now */
     for (uint32_t t = 0; t < threads; t++) {
+        running[t] = COL_NULL;
         at[t] = 1 + random_below(20);
         kind[t] = random_below(3);
         thread_insert(
@@ -430,67 +431,59 @@ static void random_thread_states(uint32_t threads)
                 continue;
             int64_t dur = 1 + random_below(15);
             bool woken = kind[t] == 1 && random_below(5) > 0;
-            thread_state_insert(
-                &f.st, &(struct thread_state_row){.ts = now,
-                                                  .dur = now + dur > 190 ? -1 : dur,
-                                                  .utid = t,
-                                                  .state = strpool_intern_str(&f.st.strings, names[kind[t]]),
-                                                  .io_wait = COL_NULL,
-                                                  .waker_utid = woken ? (int64_t)random_below(threads) : COL_NULL,
-                                                  .waker_id = COL_NULL,
-                                                  .irq_context = random_below(8) == 0,
-                                                  .ucpu = COL_NULL});
+            uint32_t waker = random_below(threads);
+            running[t] = kind[t] == 2 ? (int64_t)f.st.t[T_thread_state].n_rows : COL_NULL;
+            thread_state_insert(&f.st,
+                                &(struct thread_state_row){.ts = now,
+                                                           .dur = now + dur > 190 ? -1 : dur,
+                                                           .utid = t,
+                                                           .state = strpool_intern_str(&f.st.strings, names[kind[t]]),
+                                                           .io_wait = COL_NULL,
+                                                           .waker_utid = woken ? (int64_t)waker : COL_NULL,
+                                                           .waker_id = woken ? running[waker] : COL_NULL,
+                                                           .irq_context = random_below(8) == 0,
+                                                           .ucpu = COL_NULL});
             at[t] = now + dur > 190 ? INT64_MAX : now + dur;
             kind[t] = kind[t] == 2 ? (random_below(3) ? 0 : 1) : kind[t] + 1;
         }
     f.st.trace_end_ns = 250;
 }
 
-/* The critical path of a thread is one piece after the other, without gap or overlap, as long as the thread's spans and
- * the sleeps between them last. */
-START_TEST(a_critical_path_covers_its_thread)
+/* The walk in C as a query, which says its rules. */
+#define WALK                                                                                                           \
+    "WITH RECURSIVE w(root, id, lo, hi) AS (SELECT id, id, ts - coalesce(idle_dur, 0), ts + dur FROM _wakeup_graph "   \
+    "UNION ALL SELECT root, prev_id, lo, min(hi, ts - idle_dur) FROM w JOIN _wakeup_graph AS g USING (id) WHERE lo < " \
+    "hi AND lo < ts - idle_dur AND prev_id IS NOT NULL UNION ALL SELECT root, waker_id, max(lo, coalesce(ts - "        \
+    "idle_dur, lo)), min(hi, ts, ts + dur) FROM w JOIN _wakeup_graph AS g USING (id) WHERE lo < hi AND waker_id IS "   \
+    "NOT NULL), p AS (SELECT root, id, max(lo, coalesce(ts - idle_dur, lo)) AS a, min(hi, ts + dur) AS b, ts, "        \
+    "waker_id IS NULL AND prev_id IS NOT NULL AS alone FROM w JOIN _wakeup_graph AS g USING (id) WHERE lo < hi) "      \
+    "SELECT root, max(a, ts), b - max(a, ts), id FROM p WHERE b > max(a, ts) UNION ALL SELECT root, a, min(b, ts) - "  \
+    "a, id FROM p WHERE alone AND a < min(b, ts) ORDER BY 1, 2"
+
+/* The critical path of a thread is one piece after the other, without overlap, within its window. */
+START_TEST(a_critical_path_follows_its_rules)
 {
     struct error err = {0};
     seed = (uint64_t)_i + 1;
     random_thread_states(5);
     ck_assert_int_eq(engine_loaded(f.e, &err), 0);
     sql_run(&f, "INCLUDE PERFETTO MODULE sched.thread_executing_span");
+    char *expected = sql_rows(&f, WALK);
+    ck_assert_int_gt(strlen(expected), 20);
+    sql_expect(&f,
+               "SELECT root_id, ts, dur, id FROM _critical_path_with_depth_by_roots!((SELECT id AS root_node_id FROM "
+               "_wakeup_graph), _wakeup_graph) ORDER BY 1, 2",
+               expected);
+    sqlite3_free(expected);
     for (uint32_t root = 0; root < 5; root++) {
         int64_t ts = random_below(100), dur = 1 + random_below(100);
-        char *sql = sqlite3_mprintf("SELECT coalesce(max(min(max(ts + dur), %lld) - max(min(ts), %lld), 0), 0) FROM "
-                                    "_wakeup_graph WHERE utid = %u",
-                                    ts + dur, ts, root);
-        char *expected = sql_rows(&f, sql);
+        char *sql = sqlite3_mprintf(
+            "WITH p AS MATERIALIZED (SELECT ts, dur FROM _thread_executing_span_critical_path(%u, %lld, %lld)) SELECT "
+            "(SELECT count(*) FROM p a JOIN p b ON a.ts < b.ts AND a.ts + a.dur > b.ts), (SELECT count(*) FROM p WHERE "
+            "ts < %lld OR ts + dur > %lld)",
+            root, ts, dur, ts, ts + dur);
+        sql_expect(&f, sql, "0,0");
         sqlite3_free(sql);
-        sql = sqlite3_mprintf("SELECT coalesce(sum(dur), 0) FROM _thread_executing_span_critical_path(%u, %lld, %lld)",
-                              root, ts, dur);
-        sql_expect(&f, sql, expected);
-        sqlite3_free(sql);
-        sqlite3_free(expected);
-        sql = sqlite3_mprintf(
-            "WITH p AS MATERIALIZED (SELECT ts, dur FROM _thread_executing_span_critical_path(%u, %lld, %lld)) "
-            "SELECT count(*) FROM p a JOIN p b ON a.ts < b.ts AND a.ts + a.dur > b.ts",
-            root, ts, dur);
-        sql_expect(&f, sql, "0");
-        sqlite3_free(sql);
-        /* the walk in C says the same as the query over all of the trace */
-        sql = sqlite3_mprintf(
-            "SELECT root_id, id, ts, dur, utid FROM _thread_executing_span_critical_path(%u, 0, 1000) ORDER BY "
-            "1, 3, 2",
-            root);
-        expected = sql_rows(&f, sql);
-        sqlite3_free(sql);
-        sql = sqlite3_mprintf(
-            "SELECT c0, c1, c2, c3, c4 FROM __intrinsic_table_ptr(__intrinsic_critical_path_walk((SELECT "
-            "__intrinsic_wakeup_graph_agg(id, utid, ts, dur, idle_dur, waker_id, prev_id) FROM _wakeup_graph), (SELECT "
-            "__intrinsic_array_agg(id) FROM _wakeup_graph WHERE utid = %u))) WHERE __intrinsic_table_ptr_bind(c0, "
-            "'root_id') AND "
-            "__intrinsic_table_ptr_bind(c1, 'blocker_id') AND __intrinsic_table_ptr_bind(c2, 'ts') AND "
-            "__intrinsic_table_ptr_bind(c3, 'dur') AND __intrinsic_table_ptr_bind(c4, 'blocker_utid') ORDER BY 1, 3, 2",
-            root);
-        sql_expect(&f, sql, expected);
-        sqlite3_free(sql);
-        sqlite3_free(expected);
     }
 }
 END_TEST
@@ -527,10 +520,13 @@ START_TEST(cpu_time_of_the_library_adds_up)
     sql_expect(&f, "SELECT runtime FROM cpu_cycles", busy);
     sql_expect(&f, "SELECT sum(runtime) FROM cpu_cycles_per_thread", busy);
     sql_expect(&f, "SELECT sum(runtime) FROM cpu_cycles_per_thread_per_cpu", busy);
+    sql_expect(&f, "SELECT busy_dur FROM machine_cpu_utilization", busy);
+    sqlite3_free(busy);
+    /* what reaches over the end of a period counts up to there */
+    busy = sql_rows(&f, "SELECT sum(min(ts + dur, ts / 50 * 50 + 50) - ts) FROM sched WHERE utid != 0");
     sql_expect(&f, "SELECT CAST(round(sum(unnormalized_utilization * 50)) AS INT) FROM cpu_utilization_per_period(50)",
                busy);
     sql_expect(&f, "SELECT CAST(round(sum(utilization * 2 * 50)) AS INT) FROM cpu_utilization_per_period(50)", busy);
-    sql_expect(&f, "SELECT busy_dur FROM machine_cpu_utilization", busy);
     sqlite3_free(busy);
     char *part = sql_rows(
         &f, "SELECT sum(min(ts + dur, 200) - max(ts, 70)) FROM sched WHERE utid != 0 AND ts < 200 AND ts + dur > 70");
@@ -598,7 +594,7 @@ Suite *operators_suite(void)
     tcase_add_test(t, intervals_refuse_partitions_without_a_name);
     tcase_add_loop_test(t, reachability_agrees_with_a_recursive_query, 0, 20);
     tcase_add_test(t, dominators_of_a_ring);
-    tcase_add_loop_test(t, a_critical_path_covers_its_thread, 0, 20);
+    tcase_add_loop_test(t, a_critical_path_follows_its_rules, 0, 20);
     tcase_add_loop_test(t, cpu_time_of_the_library_adds_up, 0, 5);
     suite_add_tcase(s, t);
     return s;

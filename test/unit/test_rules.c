@@ -243,10 +243,9 @@ static const struct rule rules[] = {
                "2:100 20{1'wrk' 2:101 5:0}} 2{1:120 2:100 4{1'app' 2:100 4:0 5'wrk' 6:101}} 2{1:130 2:101 4{1'wrk' "
                "2:101 4:2 5'app' "
                "6:100}}}}",
-     "INCLUDE PERFETTO MODULE sched.thread_executing_span; SELECT r.ts, w.ts, w.state FROM _wakeup_map JOIN "
-     "thread_state "
-     "AS r USING (id) JOIN thread_state AS w ON w.id = wakeup_id ORDER BY 1",
-     "120,110,R;130,120,R"},
+     "INCLUDE PERFETTO MODULE sched.thread_executing_span; SELECT r.ts, w.ts, w.state FROM _wakeup_map AS m JOIN "
+     "thread_state AS r ON r.id = m.waker_id JOIN thread_state AS w ON w.id = m.id ORDER BY 1",
+     "120,110,R"},
     {"files of the system's own packages",
      SHORT_NAMES("17{1:1 2'product'} 17{1:2 2'priv-app'} 17{1:3 2'PrebuiltGmsCore'} 17{1:4 2'PrebuiltGmsCoreSc.apk'} "
                  "17{1:5 2'x.MatchMaker'} 17{1:6 2'app'} 17{1:7 2'Maps'} 17{1:8 2'Maps.apk'} 19{1:1 7:1 7:2 7:3 7:4} "

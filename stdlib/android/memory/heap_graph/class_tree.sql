@@ -16,7 +16,11 @@ FROM graph_reachable_bfs!(
     ORDER BY owned_id
   ),
   (
-    SELECT id AS node_id FROM heap_graph_object WHERE root_type IS NOT NULL
+    SELECT o.id AS node_id
+    FROM heap_graph_object AS o
+    JOIN heap_graph_class AS c ON c.id = o.type_id
+    WHERE o.root_type IS NOT NULL
+    ORDER BY coalesce(c.deobfuscated_name, c.name), o.id
   )
 )
 ORDER BY id;

@@ -42,6 +42,10 @@ RETURNS TableOrSubquery AS
 CREATE PERFETTO VIEW _cpu_count AS
 SELECT sum(n) AS n FROM (SELECT max(cpu) + 1 AS n FROM cpu GROUP BY machine_id);
 
+-- How long a span lasted without suspends; the span itself where the trace does not tell.
+CREATE PERFETTO MACRO _awake_time(ts Expr, dur Expr)
+RETURNS Expr AS coalesce(to_monotonic($ts + $dur) - to_monotonic($ts), $dur);
+
 -- The columns awake_dur, awake_utilization and awake_unnormalized_utilization of time on CPUs in a window, in per cent of its
 -- length without suspends: the second of the time of all CPUs, the third of that of one.
 CREATE PERFETTO MACRO _cpu_utilization_columns(
@@ -56,11 +60,11 @@ CREATE PERFETTO MACRO _cpu_utilization_columns(
 RETURNS _ProjectionFragment AS
   $awake_runtime AS awake_dur,
   round(
-    $awake_runtime * 100.0 / (to_monotonic($window_ts + $window_dur) - to_monotonic($window_ts)) / (SELECT n FROM _cpu_count),
+    $awake_runtime * 100.0 / _awake_time!($window_ts, $window_dur) / (SELECT n FROM _cpu_count),
     $digits
   ) AS awake_utilization,
   round(
-    $awake_runtime * 100.0 / (to_monotonic($window_ts + $window_dur) - to_monotonic($window_ts)),
+    $awake_runtime * 100.0 / _awake_time!($window_ts, $window_dur),
     $digits
   ) AS awake_unnormalized_utilization;
 

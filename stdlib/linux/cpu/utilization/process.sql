@@ -103,7 +103,7 @@ FROM (
   SELECT
     thread.upid,
     _cpu_cycles_columns!(f.dur, f.freq),
-    sum(to_monotonic(f.ts + f.dur) - to_monotonic(f.ts)) AS awake_runtime
+    sum(_awake_time!(f.ts, f.dur)) AS awake_runtime
   FROM _cpu_freq_in_window!($ts, $dur) AS f
   JOIN thread USING (utid)
   GROUP BY thread.upid

@@ -80,7 +80,7 @@ SELECT millicycles, megacycles, runtime, awake_runtime, min_freq, max_freq, avg_
 FROM (
   SELECT
     _cpu_cycles_columns!(f.dur, f.freq),
-    sum(to_monotonic(f.ts + f.dur) - to_monotonic(f.ts)) AS awake_runtime
+    sum(_awake_time!(f.ts, f.dur)) AS awake_runtime
   FROM _cpu_freq_in_window!($ts, $dur) AS f
 );
 
