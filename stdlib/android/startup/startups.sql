@@ -1,6 +1,7 @@
 -- Starts of applications.
 
 INCLUDE PERFETTO MODULE android.process_metadata;
+INCLUDE PERFETTO MODULE android.startup.startup_events;
 INCLUDE PERFETTO MODULE android.startup.startups_maxsdk28;
 INCLUDE PERFETTO MODULE android.startup.startups_minsdk29;
 INCLUDE PERFETTO MODULE android.startup.startups_minsdk33;
@@ -105,7 +106,7 @@ CREATE PERFETTO VIEW android_startups(
   ts_end TIMESTAMP,
   -- How long it took.
   dur DURATION,
-  -- The same; recordings do not tell apart what an activity that only opened another one took.
+  -- The same without an activity before it that only opened this one: the package's own launch (Android 13 and later).
   dur_without_trampoline DURATION,
   -- The application's package.
   package STRING,
@@ -117,7 +118,23 @@ SELECT
   r.ts,
   r.ts_end,
   r.dur,
-  r.dur AS dur_without_trampoline,
+  -- a launch of the package that follows another launch of the same start
+  coalesce(
+    (
+      SELECT e.dur
+      FROM _startup_events AS e
+      WHERE
+        _startup_marks_since() >= 33
+        AND e.machine_id = r.machine_id
+        AND e.package_name = r.package
+        AND e.dur >= 0
+        AND e.ts <= r.ts_end
+        AND e.ts > (SELECT min(x.ts) FROM _startup_events AS x WHERE x.machine_id = r.machine_id AND x.ts >= r.ts)
+      ORDER BY e.ts DESC
+      LIMIT 1
+    ),
+    r.dur
+  ) AS dur_without_trampoline,
   r.package,
   coalesce(
     r.startup_type,
