@@ -54,12 +54,26 @@ static int check_owner(const struct cache_dir *d, struct error *err)
     return 0;
 }
 
+/* Opens a file of the cache for reading; negative with errno. Only plain files are the cache's: a pipe would hold up
+ * whoever opens it, and goes, as what is damaged does. */
+static int open_file(const struct cache_dir *d, const char *name)
+{
+    struct stat st;
+    int fd = openat(d->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
+        return fd;
+    close(fd);
+    unlinkat(d->fd, name, 0);
+    errno = ENOENT;
+    return -1;
+}
+
 /* The key is made once; of two processes that make it, one wins. */
 static int read_key(struct cache_dir *d, struct error *err)
 {
     enum { KEY_BYTES = 8, TRIES = 20 };
     for (int i = 0; i < TRIES; i++) {
-        int fd = openat(d->fd, "key", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        int fd = open_file(d, "key");
         if (fd >= 0) {
             ssize_t n = read(fd, &d->seed, KEY_BYTES);
             close(fd);
@@ -148,7 +162,7 @@ struct sum_file {
 bool cache_dir_known_sum(const struct cache_dir *d, const struct cache_file_id *id, struct checksum *sum)
 {
     struct sum_file f;
-    int fd = openat(d->fd, id->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open_file(d, id->name);
     if (fd < 0)
         return false;
     bool whole = read(fd, &f, sizeof f) == sizeof f && memcmp(f.words, id->words, sizeof f.words) == 0 &&
@@ -174,7 +188,7 @@ void cache_dir_note_sum(const struct cache_dir *d, const struct cache_file_id *i
 
 bool cache_dir_use(const struct cache_dir *d, const char *name, char *path, size_t room)
 {
-    int fd = openat(d->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open_file(d, name);
     if (fd < 0)
         return false;
     futimens(fd, NULL);
@@ -241,7 +255,7 @@ static bool ends_with(const char *name, const char *suffix)
 
 static void remove_left_over(const struct cache_dir *d, const char *name)
 {
-    int fd = openat(d->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open_file(d, name);
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
         unlinkat(d->fd, name, 0);
     if (fd >= 0)

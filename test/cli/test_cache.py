@@ -157,6 +157,16 @@ class Cache(harness.Case):
         self.assertEqual(self.entries(), [])
         self.fails("query", f"--cache={self.cache}", self.trace, "select 1", env={"MERIDIAN_CACHE_SIZE": "much"}, text="invalid size 'much'")
 
+    def test_pipes_in_it(self):
+        """They hold nobody up: what is no plain file is not the cache's, and goes."""
+        answer = self.ask()
+        entry, = self.entries()
+        for name in entry, "key":
+            (self.cache / name).unlink()
+            os.mkfifo(self.cache / name)
+            self.assertEqual(self.ask(), answer)
+            self.assertFalse((self.cache / name).is_fifo(), name)
+
     def test_whose_directory(self):
         self.cache.mkdir(0o755)
         self.cache.chmod(0o755)
