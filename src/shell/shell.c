@@ -4,6 +4,7 @@
 #include "base/suggest.h"
 #include "shell/did_you_mean.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -188,8 +189,12 @@ int shell_main(int argc, char **argv)
     }
     tp_close(sh.tp);
     flags_free(&shell_flags, &sh.opt);
-    if (fflush(stdout) != 0)
+    errno = 0;
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        if (rc >= 0)
+            fprintf(stderr, "the output cannot be written: %s\n", strerror(errno ? errno : EIO));
         rc = -1;
+    }
     if (rc < 0)
         return sh.failure_status ? sh.failure_status : 1;
     return rc > 1 ? 2 : rc;

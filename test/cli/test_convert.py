@@ -180,6 +180,15 @@ class Systrace(Case):
         self.assertRegex(texts["sys_enter"], r"^NR \d+ \([0-9a-f, ]+\)$")
         self.assertRegex(texts["sys_exit"], r"^NR \d+ = -?\d+$")
 
+    def test_texts_with_lines_of_their_own(self):
+        forged = b"x\n  evil-9 ( 9) [000] .... 1.000000: sched_wakeup: comm=a pid=1 prio=1 target_cpu=000\n"
+        path = self.dir / "lines.pftrace"  # an event: its time, its process, a text for the kernel's trace_marker
+        path.write_bytes(pb((1, pb((1, pb((1, 0), *[(2, pb((1, ts), (2, 5), (3, pb((1, 0), (2, forged))))) for ts in (1000, 2000)]))))))
+        body = [l for l in self.convert("systrace", path).decode().splitlines() if not l.startswith("#")]
+        self.assertEqual(len(body), 2)
+        for line in body:
+            self.assertIn("tracing_mark_write: x   evil-9 ( 9)", line)
+
     def test_packed(self):
         packed = self.convert("ctrace", SCHED)
         self.assertEqual(packed[:7], b"TRACE:\n")

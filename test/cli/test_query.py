@@ -284,6 +284,13 @@ class Errors(harness.Case):
         self.assertEqual(p.returncode, 1)
         self.assertIn(b"cannot write", p.stderr)
 
+    def test_help_on_a_full_disk(self):
+        import subprocess
+        for args in (["help"], ["--version"], ["help", "query"]):
+            with open("/dev/full", "wb") as full:
+                p = subprocess.run([harness.SHELL, *args], stdout=full, stderr=subprocess.PIPE)
+            self.assertEqual((p.returncode, p.stderr), (1, b"the output cannot be written: No space left on device\n"), args)
+
 
 class ForScripts(harness.Case):
     """The exit status, and every byte of standard output. What goes wrong is on standard error."""

@@ -90,10 +90,14 @@ static int put_head(struct out_file *out, int64_t shown, const struct scope *s)
 static int put_line(void *ctx, struct tp_result *r)
 {
     size_t len;
-    const char *line = tp_text(r, 0, &len);
+    const char *line = tp_text(r, 0, &len), *end = line ? line + len : NULL, *next;
     if (!line)
         return 0;
-    out_file_write(ctx, line, len);
+    for (; (next = memchr(line, '\n', (size_t)(end - line))) != NULL; line = next + 1) {
+        out_file_write(ctx, line, (size_t)(next - line));
+        out_file_write(ctx, " ", 1); /* a line of a program's text would be taken for another event */
+    }
+    out_file_write(ctx, line, (size_t)(end - line));
     return out_file_write(ctx, "\n", 1);
 }
 
