@@ -39,7 +39,7 @@ CREATE PERFETTO TABLE _cpu_to_policy_map(
 SELECT '' AS device, 0 AS cpu, 0 AS policy WHERE 0;
 
 -- CPUs of the host and what they share a frequency with (policy): the first CPU of their cluster. Without clusters, those with
--- the same frequencies belong together.
+-- the same frequencies belong together. Hosts without a model have them too.
 CREATE PERFETTO VIEW _dev_cpu_policy_map(
   -- The CPU.
   cpu LONG,
@@ -60,8 +60,7 @@ WITH
   )
 SELECT a.cpu, coalesce(m.policy, min(a.cpu) OVER (PARTITION BY a.kind)) AS policy
 FROM alike AS a
-JOIN _wattson_device AS d
-LEFT JOIN _cpu_to_policy_map AS m ON m.device = d.name AND m.cpu = a.cpu;
+LEFT JOIN _cpu_to_policy_map AS m ON m.device IN (SELECT name FROM _wattson_device) AND m.cpu = a.cpu;
 
 -- Policies by number.
 CREATE PERFETTO VIEW _device_policies AS
@@ -78,9 +77,6 @@ CREATE PERFETTO TABLE _device_cpu_deep_idle_offsets(
 ) AS
 SELECT '' AS device, 0 AS cpu, 0 AS offset_ns WHERE 0;
 
--- The deepest state of idle CPUs that models tell apart.
-CREATE PERFETTO VIEW _deepest_idle AS
-SELECT 1 AS idle;
 
 -- CPUs by policy, as bits: (cpu, policy, policy_mask). Bit N stands for CPU N; a policy works as long as one of its CPUs does.
 CREATE PERFETTO VIEW _policy_masks AS
@@ -96,24 +92,27 @@ CREATE PERFETTO TABLE _gpuid_map(
 ) AS
 SELECT '' AS device, 0 AS gpu_id WHERE 0;
 
--- Idle states of devices that have more of them than models tell apart: (device, cpu, nominal_idle, override_idle); none.
+-- Idle states of devices that have more of them than models tell apart: (device, nominal_idle, override_idle); none. The state of a CPU
+-- that is awake is -1.
 CREATE PERFETTO TABLE _idle_state_map(
   -- The model's name for the device.
   device STRING,
-  -- The CPU.
-  cpu LONG,
   -- The state that the kernel tells.
   nominal_idle LONG,
   -- The state of the model that it counts as.
   override_idle LONG
 ) AS
-SELECT '' AS device, 0 AS cpu, 0 AS nominal_idle, 0 AS override_idle WHERE 0;
+SELECT '' AS device, 0 AS nominal_idle, 0 AS override_idle WHERE 0;
 
--- Those of the host: (cpu, nominal_idle, override_idle).
+-- Those of the host: (nominal_idle, override_idle).
 CREATE PERFETTO VIEW _idle_state_map_override AS
-SELECT m.cpu, m.nominal_idle, m.override_idle
+SELECT m.nominal_idle, m.override_idle
 FROM _idle_state_map AS m
 JOIN _wattson_device AS d ON d.name = m.device;
+
+-- The deepest state of idle CPUs that the model tells apart.
+CREATE PERFETTO VIEW _deepest_idle AS
+SELECT coalesce(max(override_idle), 1) AS idle FROM _idle_state_map_override;
 
 -- Devices whose shared unit has a frequency of its own, told by devfreq; none.
 CREATE PERFETTO TABLE _use_devfreq(

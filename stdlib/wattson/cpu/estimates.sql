@@ -54,7 +54,7 @@ CREATE PERFETTO MACRO _wattson_cpu_column(
 )
 RETURNS Expr AS max(iif(c.cpu = $n, c.mw, NULL));
 
--- All in one row for each piece, in mW.
+-- All in one row for each piece, in mW; none without a model.
 CREATE PERFETTO TABLE _cpu_estimates_mw AS
 SELECT
   p.ts,
@@ -71,6 +71,7 @@ SELECT
 FROM _wattson_pieces AS p
 JOIN _wattson_cpu_mw AS c ON c.piece = p.id
 LEFT JOIN _wattson_shared_mw AS s ON s.piece = p.id
+WHERE EXISTS (SELECT 1 FROM _wattson_device)
 GROUP BY p.id
 ORDER BY p.ts;
 
@@ -79,10 +80,10 @@ ORDER BY p.ts;
 CREATE PERFETTO VIEW _unique_estimates_mw AS
 SELECT
   hash(
-    coalesce(s.freq_0, 0), coalesce(s.idle_0, -2), coalesce(s.freq_1, 0), coalesce(s.idle_1, -2),
-    coalesce(s.freq_2, 0), coalesce(s.idle_2, -2), coalesce(s.freq_3, 0), coalesce(s.idle_3, -2),
-    coalesce(s.freq_4, 0), coalesce(s.idle_4, -2), coalesce(s.freq_5, 0), coalesce(s.idle_5, -2),
-    coalesce(s.freq_6, 0), coalesce(s.idle_6, -2), coalesce(s.freq_7, 0), coalesce(s.idle_7, -2),
+    s.freq_0, s.idle_0, s.freq_1, s.idle_1,
+    s.freq_2, s.idle_2, s.freq_3, s.idle_3,
+    s.freq_4, s.idle_4, s.freq_5, s.idle_5,
+    s.freq_6, s.idle_6, s.freq_7, s.idle_7,
     coalesce(s.dsu_freq, 0)
   ) AS config_hash,
   avg(e.cpu0_mw) AS cpu0_mw,

@@ -27,7 +27,7 @@ FROM (SELECT *, lead(ts, 1, trace_end()) OVER (PARTITION BY cpu ORDER BY ts) - t
 CREATE PERFETTO TABLE _gapless_hotplug_slices AS
 SELECT ts, dur, cpu, coalesce(value, 0) AS offline
 FROM _gapless_by_cpu!((SELECT ts, dur, cpu, is_different_cpu AS value FROM _cpu_hotplug_offline))
-ORDER BY ts;
+ORDER BY cpu, ts;
 
 -- When the host slept, for each CPU: (ts, dur, cpu, suspended).
 CREATE PERFETTO TABLE _gapless_suspend_slices AS

@@ -15,7 +15,7 @@ FROM _device_cpu_deep_idle_offsets AS o
 JOIN _wattson_device AS d ON d.name = o.device;
 
 -- Changes of the state: (ts, cpu, idle), -1 when awake. Where the trace does not tell states, a CPU that runs nothing is in the
--- deepest.
+-- deepest, from the first change on.
 CREATE PERFETTO TABLE _unified_idle_state AS
 SELECT i.ts, t.cpu, iif(i.value = 4294967295, -1, cast_int!(i.value)) AS idle
 FROM counter_leading_intervals!((
@@ -28,7 +28,7 @@ JOIN cpu_counter_track AS t ON t.id = i.track_id
 UNION ALL
 SELECT ts, cpu, idle
 FROM (
-  SELECT ts, cpu, idle, lag(idle, 1, 2) OVER (PARTITION BY cpu ORDER BY ts) AS before
+  SELECT ts, cpu, idle, lag(idle, 1, idle) OVER (PARTITION BY cpu ORDER BY ts) AS before
   FROM (
     SELECT s.ts, s.ucpu AS cpu, iif(t.is_idle, (SELECT idle FROM _deepest_idle), -1) AS idle
     FROM sched AS s
@@ -38,8 +38,8 @@ FROM (
 )
 WHERE idle != before;
 
--- The spans of the states: (ts, dur, cpu, idle); a CPU that comes out of deep sleep is awake a bit earlier, but not before it
--- went to sleep.
+-- The spans of the states: (ts, dur, cpu, idle), as the model tells them apart; a CPU that comes out of deep sleep is awake a bit earlier,
+-- but not before it went to sleep.
 CREATE PERFETTO TABLE _adjusted_deep_idle AS
 WITH
   states AS (
@@ -52,13 +52,14 @@ WITH
   moved AS (
     SELECT
       iif(
-        s.before = (SELECT idle FROM _deepest_idle) AND s.idle = -1,
+        s.before = 1 AND s.idle = -1,
         max(s.ts - coalesce(o.offset_ns, 0), s.ts_before),
         s.ts
       ) AS ts,
       s.cpu,
-      s.idle
+      coalesce(m.override_idle, s.idle) AS idle
     FROM states AS s
+    LEFT JOIN _idle_state_map_override AS m ON m.nominal_idle IN (s.idle, iif(s.idle = -1, 4294967295, s.idle))
     LEFT JOIN _filtered_deep_idle_offsets AS o USING (cpu)
   )
 SELECT ts, dur, cpu, value AS idle

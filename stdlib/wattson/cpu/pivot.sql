@@ -17,15 +17,14 @@ SELECT ts FROM _wattson_dsu_frequency
 UNION
 SELECT ts FROM _arm_l3_rates;
 
--- The pieces between them with what all CPUs share: (id, ts, dur, dsu_freq, l3_hit_count, l3_miss_count). Those of up to 1 us are
--- left out: they are many, and cost nothing.
+-- The pieces between them with what all CPUs share: (id, ts, dur, dsu_freq, l3_hit_count, l3_miss_count).
 CREATE PERFETTO TABLE _wattson_pieces AS
 WITH
   pieces AS (SELECT ts, lead(ts, 1, trace_end()) OVER (ORDER BY ts) - ts AS dur FROM _wattson_cuts),
   numbered AS (
     SELECT row_number() OVER (ORDER BY p.ts) AS id, p.ts, p.dur
     FROM pieces AS p
-    WHERE p.dur > 1000 AND p.ts >= (SELECT min(ts) FROM _valid_window)
+    WHERE p.dur > 0 AND p.ts >= (SELECT min(ts) FROM _valid_window)
   ),
   dsu AS (
     SELECT ii.id_0 AS id, f.dsu_freq
@@ -104,28 +103,28 @@ RETURNS TableOrSubquery AS
 );
 
 -- Each CPU by itself …
-CREATE PERFETTO VIEW _stats_cpu0 AS
+CREATE PERFETTO TABLE _stats_cpu0 AS
 SELECT ts, dur, cpu0_curve, static_0, freq_0, idle_0 FROM _cpu_stats_subquery!(0, cpu0_curve, static_0, freq_0, idle_0);
 
-CREATE PERFETTO VIEW _stats_cpu1 AS
+CREATE PERFETTO TABLE _stats_cpu1 AS
 SELECT ts, dur, cpu1_curve, static_1, freq_1, idle_1 FROM _cpu_stats_subquery!(1, cpu1_curve, static_1, freq_1, idle_1);
 
-CREATE PERFETTO VIEW _stats_cpu2 AS
+CREATE PERFETTO TABLE _stats_cpu2 AS
 SELECT ts, dur, cpu2_curve, static_2, freq_2, idle_2 FROM _cpu_stats_subquery!(2, cpu2_curve, static_2, freq_2, idle_2);
 
-CREATE PERFETTO VIEW _stats_cpu3 AS
+CREATE PERFETTO TABLE _stats_cpu3 AS
 SELECT ts, dur, cpu3_curve, static_3, freq_3, idle_3 FROM _cpu_stats_subquery!(3, cpu3_curve, static_3, freq_3, idle_3);
 
-CREATE PERFETTO VIEW _stats_cpu4 AS
+CREATE PERFETTO TABLE _stats_cpu4 AS
 SELECT ts, dur, cpu4_curve, static_4, freq_4, idle_4 FROM _cpu_stats_subquery!(4, cpu4_curve, static_4, freq_4, idle_4);
 
-CREATE PERFETTO VIEW _stats_cpu5 AS
+CREATE PERFETTO TABLE _stats_cpu5 AS
 SELECT ts, dur, cpu5_curve, static_5, freq_5, idle_5 FROM _cpu_stats_subquery!(5, cpu5_curve, static_5, freq_5, idle_5);
 
-CREATE PERFETTO VIEW _stats_cpu6 AS
+CREATE PERFETTO TABLE _stats_cpu6 AS
 SELECT ts, dur, cpu6_curve, static_6, freq_6, idle_6 FROM _cpu_stats_subquery!(6, cpu6_curve, static_6, freq_6, idle_6);
 
-CREATE PERFETTO VIEW _stats_cpu7 AS
+CREATE PERFETTO TABLE _stats_cpu7 AS
 SELECT ts, dur, cpu7_curve, static_7, freq_7, idle_7 FROM _cpu_stats_subquery!(7, cpu7_curve, static_7, freq_7, idle_7);
 
 -- … a column of one in a piece …
@@ -137,27 +136,28 @@ CREATE PERFETTO MACRO _wattson_of_cpu(
 )
 RETURNS Expr AS max(iif(s.cpu = $n, s.$what, NULL));
 
--- … and all beside each other, one row a piece.
-CREATE PERFETTO VIEW _all_stats AS
+-- … and all beside each other, one row a piece. A frequency that is not known is 0, and a CPU whose state is not known, or that is not there,
+-- in the deepest.
+CREATE PERFETTO TABLE _all_stats AS
 SELECT
   p.ts,
   p.dur,
   _wattson_of_cpu!(curve_value, 0) AS cpu0_curve, _wattson_of_cpu!(static, 0) AS static_0,
-  _wattson_of_cpu!(freq, 0) AS freq_0, _wattson_of_cpu!(idle, 0) AS idle_0,
+  coalesce(_wattson_of_cpu!(freq, 0), 0) AS freq_0, coalesce(_wattson_of_cpu!(idle, 0), (SELECT idle FROM _deepest_idle)) AS idle_0,
   _wattson_of_cpu!(curve_value, 1) AS cpu1_curve, _wattson_of_cpu!(static, 1) AS static_1,
-  _wattson_of_cpu!(freq, 1) AS freq_1, _wattson_of_cpu!(idle, 1) AS idle_1,
+  coalesce(_wattson_of_cpu!(freq, 1), 0) AS freq_1, coalesce(_wattson_of_cpu!(idle, 1), (SELECT idle FROM _deepest_idle)) AS idle_1,
   _wattson_of_cpu!(curve_value, 2) AS cpu2_curve, _wattson_of_cpu!(static, 2) AS static_2,
-  _wattson_of_cpu!(freq, 2) AS freq_2, _wattson_of_cpu!(idle, 2) AS idle_2,
+  coalesce(_wattson_of_cpu!(freq, 2), 0) AS freq_2, coalesce(_wattson_of_cpu!(idle, 2), (SELECT idle FROM _deepest_idle)) AS idle_2,
   _wattson_of_cpu!(curve_value, 3) AS cpu3_curve, _wattson_of_cpu!(static, 3) AS static_3,
-  _wattson_of_cpu!(freq, 3) AS freq_3, _wattson_of_cpu!(idle, 3) AS idle_3,
+  coalesce(_wattson_of_cpu!(freq, 3), 0) AS freq_3, coalesce(_wattson_of_cpu!(idle, 3), (SELECT idle FROM _deepest_idle)) AS idle_3,
   _wattson_of_cpu!(curve_value, 4) AS cpu4_curve, _wattson_of_cpu!(static, 4) AS static_4,
-  _wattson_of_cpu!(freq, 4) AS freq_4, _wattson_of_cpu!(idle, 4) AS idle_4,
+  coalesce(_wattson_of_cpu!(freq, 4), 0) AS freq_4, coalesce(_wattson_of_cpu!(idle, 4), (SELECT idle FROM _deepest_idle)) AS idle_4,
   _wattson_of_cpu!(curve_value, 5) AS cpu5_curve, _wattson_of_cpu!(static, 5) AS static_5,
-  _wattson_of_cpu!(freq, 5) AS freq_5, _wattson_of_cpu!(idle, 5) AS idle_5,
+  coalesce(_wattson_of_cpu!(freq, 5), 0) AS freq_5, coalesce(_wattson_of_cpu!(idle, 5), (SELECT idle FROM _deepest_idle)) AS idle_5,
   _wattson_of_cpu!(curve_value, 6) AS cpu6_curve, _wattson_of_cpu!(static, 6) AS static_6,
-  _wattson_of_cpu!(freq, 6) AS freq_6, _wattson_of_cpu!(idle, 6) AS idle_6,
+  coalesce(_wattson_of_cpu!(freq, 6), 0) AS freq_6, coalesce(_wattson_of_cpu!(idle, 6), (SELECT idle FROM _deepest_idle)) AS idle_6,
   _wattson_of_cpu!(curve_value, 7) AS cpu7_curve, _wattson_of_cpu!(static, 7) AS static_7,
-  _wattson_of_cpu!(freq, 7) AS freq_7, _wattson_of_cpu!(idle, 7) AS idle_7,
+  coalesce(_wattson_of_cpu!(freq, 7), 0) AS freq_7, coalesce(_wattson_of_cpu!(idle, 7), (SELECT idle FROM _deepest_idle)) AS idle_7,
   p.dsu_freq,
   p.l3_hit_count,
   p.l3_miss_count
@@ -166,12 +166,12 @@ JOIN _wattson_cpu_pieces AS s ON s.piece = p.id
 GROUP BY p.id;
 
 -- The same with what is known without the other CPUs: which of them work, as bits, and whether all sleep deeply.
-CREATE PERFETTO VIEW _w_independent_cpus_calc AS
+CREATE PERFETTO TABLE _w_independent_cpus_calc AS
 SELECT
   *,
-  ((coalesce(idle_0, 1) = -1) << 0) | ((coalesce(idle_1, 1) = -1) << 1) | ((coalesce(idle_2, 1) = -1) << 2) | ((coalesce(idle_3, 1) = -1) << 3)
-  | ((coalesce(idle_4, 1) = -1) << 4) | ((coalesce(idle_5, 1) = -1) << 5) | ((coalesce(idle_6, 1) = -1) << 6) | ((coalesce(idle_7, 1) = -1) << 7) AS active_mask,
-  min(coalesce(idle_0, 1), coalesce(idle_1, 1), coalesce(idle_2, 1), coalesce(idle_3, 1), coalesce(idle_4, 1), coalesce(idle_5, 1), coalesce(idle_6, 1), coalesce(idle_7, 1)) >= (SELECT idle FROM _deepest_idle)
+  ((idle_0 = -1) << 0) | ((idle_1 = -1) << 1) | ((idle_2 = -1) << 2) | ((idle_3 = -1) << 3)
+  | ((idle_4 = -1) << 4) | ((idle_5 = -1) << 5) | ((idle_6 = -1) << 6) | ((idle_7 = -1) << 7) AS active_mask,
+  min(idle_0, idle_1, idle_2, idle_3, idle_4, idle_5, idle_6, idle_7) >= (SELECT idle FROM _deepest_idle)
     AS is_deep_idle
 FROM _all_stats;
 
@@ -188,10 +188,10 @@ SELECT DISTINCT
   freq_7, idle_7, cpu7_curve, static_7,
   dsu_freq,
   hash(
-    coalesce(freq_0, 0), coalesce(idle_0, -2), coalesce(freq_1, 0), coalesce(idle_1, -2),
-    coalesce(freq_2, 0), coalesce(idle_2, -2), coalesce(freq_3, 0), coalesce(idle_3, -2),
-    coalesce(freq_4, 0), coalesce(idle_4, -2), coalesce(freq_5, 0), coalesce(idle_5, -2),
-    coalesce(freq_6, 0), coalesce(idle_6, -2), coalesce(freq_7, 0), coalesce(idle_7, -2),
+    freq_0, idle_0, freq_1, idle_1,
+    freq_2, idle_2, freq_3, idle_3,
+    freq_4, idle_4, freq_5, idle_5,
+    freq_6, idle_6, freq_7, idle_7,
     coalesce(dsu_freq, 0)
   ) AS config_hash
 FROM _w_independent_cpus_calc;

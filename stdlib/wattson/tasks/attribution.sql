@@ -10,7 +10,7 @@ INCLUDE PERFETTO MODULE wattson.tasks.task_slices;
 INCLUDE PERFETTO MODULE wattson.ui.continuous_estimates;
 INCLUDE PERFETTO MODULE wattson.utils;
 
--- What each CPU draws: (ts, dur, cpu, estimated_mw).
+-- What each CPU draws, and as CPU -1 what they share: (ts, dur, cpu, estimated_mw).
 CREATE PERFETTO TABLE _unioned_wattson_estimates_mw AS
 SELECT ts, dur, cpu, cpu0_mw AS estimated_mw FROM _system_state_cpu0_mw
 UNION ALL
@@ -26,19 +26,20 @@ SELECT ts, dur, cpu, cpu5_mw AS estimated_mw FROM _system_state_cpu5_mw
 UNION ALL
 SELECT ts, dur, cpu, cpu6_mw AS estimated_mw FROM _system_state_cpu6_mw
 UNION ALL
-SELECT ts, dur, cpu, cpu7_mw AS estimated_mw FROM _system_state_cpu7_mw;
+SELECT ts, dur, cpu, cpu7_mw AS estimated_mw FROM _system_state_cpu7_mw
+UNION ALL
+SELECT ts, dur, -1 AS cpu, dsu_scu_mw AS estimated_mw FROM _system_state_dsu_scu_mw;
 
 -- The same by what ran: (ts, dur, cpu, estimated_mw, utid, upid, tid, pid, uid, thread_name, process_name, package_name).
 CREATE PERFETTO TABLE _estimates_w_tasks_attribution AS
 SELECT
-  ii.ts, ii.dur, ii.cpu, e.estimated_mw, t.utid, m.upid, m.tid, m.pid, m.uid, m.thread_name, m.process_name, m.package_name
+  ii.ts, ii.dur, ii.cpu, e.estimated_mw, t.utid, t.upid, t.tid, t.pid, t.uid, t.thread_name, t.process_name, t.package_name
 FROM _interval_intersect!(
   (_ii_subquery!(_unioned_wattson_estimates_mw), _ii_subquery!(_wattson_task_slices)),
   (cpu)
 ) AS ii
 JOIN _unioned_wattson_estimates_mw AS e ON e._auto_id = ii.id_0
-JOIN _wattson_task_slices AS t ON t._auto_id = ii.id_1
-LEFT JOIN _wattson_task_metadata AS m ON m.utid = t.utid;
+JOIN _wattson_task_slices AS t ON t._auto_id = ii.id_1;
 
 -- What the GPU draws, in equal parts by those it works for: (ts, dur, uid, gpu_id, estimated_mw).
 CREATE PERFETTO TABLE _gpu_tasks_attribution AS

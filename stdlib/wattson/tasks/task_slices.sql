@@ -11,12 +11,12 @@ INCLUDE PERFETTO MODULE wattson.utils;
 CREATE PERFETTO TABLE _idle_exits AS
 SELECT ts, dur, cpu, _auto_id AS group_id FROM _adjusted_deep_idle WHERE idle = -1;
 
--- Threads by CPU: (ts, dur, cpu, utid).
+-- Threads by CPU, where their end is known: (ts, dur, cpu, utid).
 CREATE PERFETTO TABLE _task_wo_irq_infos AS
-SELECT s.ts, iif(s.dur < 0, trace_end() - s.ts, s.dur) AS dur, s.ucpu AS cpu, s.utid
+SELECT s.ts, s.dur, s.ucpu AS cpu, s.utid
 FROM sched AS s
 JOIN _dev_cpu_policy_map AS m ON m.cpu = s.ucpu
-WHERE s.dur != 0
+WHERE s.dur > 0
 ORDER BY s.ts;
 
 -- Handlers of interrupts, the innermost of each moment: (ts, dur, cpu, name).
@@ -88,7 +88,8 @@ JOIN (
 ) AS s USING (idle_group)
 WHERE a.ts >= s.ts;
 
--- The same without gaps: the time between belongs to the idle thread: (ts, dur, cpu, utid).
+-- The same without gaps: the time between belongs to the idle thread, with who they are: (ts, dur, cpu, utid, upid, tid, pid, uid,
+-- thread_name, process_name, package_name).
 CREATE PERFETTO TABLE _wattson_task_slices AS
 WITH
   wakings AS (
@@ -98,14 +99,14 @@ WITH
     SELECT min(utid) AS utid FROM thread WHERE is_idle AND machine_id = 0 HAVING utid IS NOT NULL
   ),
   sleeps AS (
-    SELECT trace_start() AS ts, coalesce(min(w.ts), trace_end()) - trace_start() AS dur, m.cpu
-    FROM _dev_cpu_policy_map AS m
-    LEFT JOIN wakings AS w USING (cpu)
-    GROUP BY m.cpu
+    SELECT ts_end AS ts, lead(ts) OVER (PARTITION BY cpu ORDER BY ts) - ts_end AS dur, cpu FROM wakings
+  ),
+  spans AS (
+    SELECT ts, dur, cpu, utid FROM _task_causing_idle_exit
     UNION ALL
-    SELECT ts_end AS ts, lead(ts, 1, trace_end()) OVER (PARTITION BY cpu ORDER BY ts) - ts_end AS dur, cpu FROM wakings
+    SELECT s.ts, s.dur, s.cpu, i.utid FROM sleeps AS s JOIN swapper AS i WHERE s.dur > 0
   )
-SELECT ts, dur, cpu, utid FROM _task_causing_idle_exit
-UNION ALL
-SELECT s.ts, s.dur, s.cpu, i.utid FROM sleeps AS s JOIN swapper AS i WHERE s.dur > 0
-ORDER BY 1;
+SELECT s.ts, s.dur, s.cpu, s.utid, m.upid, m.tid, m.pid, m.uid, m.thread_name, m.process_name, m.package_name
+FROM spans AS s
+LEFT JOIN _wattson_task_metadata AS m USING (utid)
+ORDER BY s.ts;
