@@ -112,6 +112,20 @@ START_TEST(frames_in_no_mapping_are_known_by_name)
 }
 END_TEST
 
+START_TEST(a_frame_in_a_mapping_has_the_line_first_told)
+{
+    put(w, "1{8:1 10:1 13:1 12{5{1:1 2'f'} 17{1:1 2'app'} 19{1:1 4:4096 5:8192 7:1}"
+           "  6{1:1 2:1 3:1 4:16 6:5} 6{1:2 2:1 3:1 4:16 6:7 7:4} 7{1:1 2:1} 7{1:2 2:2}}}");
+    put_sample(10, 30, 1);
+    put_sample(11, 30, 2);
+    trace_fixture_load(&f);
+    ck_assert_uint_eq(ROWS(stack_profile_frame), 1);
+    ck_assert_uint_eq(ROWS(stack_profile_symbol), 1);
+    ck_assert_int_eq(GET(stack_profile_symbol, line_number, 0), 5);
+    ck_assert_str_eq(TEXT(stack_profile_frame, type, 0), "jit"); /* what kind it is may come later */
+}
+END_TEST
+
 START_TEST(threads_come_before_their_main_thread)
 {
     put_stacks();
@@ -145,6 +159,7 @@ Suite *process_stacks_suite(void)
     tcase_add_test(c, what_lies_in_no_memory_is_everybodys);
     tcase_add_test(c, many_processes_with_one_long_stack_share_it_in_the_end);
     tcase_add_test(c, frames_in_no_mapping_are_known_by_name);
+    tcase_add_test(c, a_frame_in_a_mapping_has_the_line_first_told);
     tcase_add_test(c, threads_come_before_their_main_thread);
     tcase_add_test(c, numbers_that_nothing_explains_are_counted);
     suite_add_tcase(s, c);

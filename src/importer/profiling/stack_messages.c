@@ -323,8 +323,10 @@ static uint32_t frame_row(struct lookup *l, uint64_t iid)
         return jit_frame(m->profiling, l->upid, &row);
     }
     source.function = row.name;
-    bool has_source = by_name || source.file || source.line != COL_NULL;
-    uint32_t frame = stack_profile_frame(m, &row, has_source ? &source : NULL);
+    struct table *frames = &m->st->t[T_stack_profile_frame];
+    uint32_t before = frames->n_rows, frame = stack_profile_frame(m, &row, by_name ? &source : NULL);
+    if (frames->n_rows > before && !by_name && (source.file || source.line != COL_NULL)) /* the first to tell a line */
+        ROW_SET(m->st, stack_profile_frame, symbol_set_id, frame, stack_profile_symbols(m, &source, 1));
     if (frame != UINT32_MAX && x.type) /* another message of the same frame may not have said it */
         ROW_SET(m->st, stack_profile_frame, type, frame, x.type);
     return remember(l, FRAME, iid, frame, owned);
