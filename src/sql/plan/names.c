@@ -571,7 +571,9 @@ static bool begin_right_join(struct reader *r, const struct sql_from *f, uint32_
 static bool read_join(struct reader *r, const struct sql_from *f, bool left)
 {
     struct query_plan *p = r->plan;
-    struct plan_source *s = &p->sources[p->n_sources - 1];
+    if (left && !p->n_sources)
+        return false;
+    struct plan_source *s = left ? &p->sources[p->n_sources - 1] : NULL;
     struct plan_expr **terms = left ? s->on : p->where;
     uint32_t *n = left ? &s->n_on : &p->n_where;
     if (f->using_columns && !read_using(r, f, terms, n))
