@@ -191,7 +191,7 @@ RETURNS TableOrSubquery AS
 );
 
 -- Which span has each moment of a root: the one that began last, its parent after its end, the root where there is
--- none: (root_id, id, ts, dur).
+-- none: (root_id, id, ts, dur). Spans and roots without a duration are left out.
 CREATE PERFETTO MACRO _intervals_flatten(
   -- What the two macros above give.
   children_with_roots_table TableOrSubquery
@@ -199,12 +199,16 @@ CREATE PERFETTO MACRO _intervals_flatten(
 RETURNS TableOrSubquery AS
 (
   WITH
-    _all AS (SELECT root_id, root_ts, root_dur, id, parent_id, ts, dur FROM $children_with_roots_table),
+    _all AS (
+      SELECT root_id, root_ts, root_dur, id, parent_id, ts, dur
+      FROM $children_with_roots_table
+      WHERE root_dur > 0 AND coalesce(dur > 0, 1)
+    ),
     _child AS (SELECT * FROM _all WHERE id IS NOT NULL),
     _change AS (
       SELECT root_id, ts, id, 1 AS is_begin, -dur AS order_key FROM _child
       UNION ALL
-      SELECT root_id, ts + dur, parent_id, 0, dur FROM _child
+      SELECT root_id, ts + dur, coalesce(parent_id, root_id), 0, dur FROM _child
     ),
     -- At one time, a begin counts before an end; of several, that of the innermost begin or the outermost end.
     _last_change AS (

@@ -43,15 +43,10 @@ LEFT JOIN cpu ON cpu.ucpu = x.ucpu
 WHERE coalesce(session.timebase_unit, 'cycles') IN ('ns', 'cycles', 'instructions')
 ORDER BY s.ts;
 
-CREATE PERFETTO TABLE _cpu_profiling_raw_callstacks AS
+-- The call stacks of all samples: (id, parent_id, name, mapping_name, source_file, line_number, self_count).
+CREATE PERFETTO TABLE _cpu_profiling_self_callsites AS
 SELECT *
 FROM _callstacks_for_callsites!(cpu_profiling_samples);
-
--- Call sites by how many samples stand on them: (callsite_id, self_count).
-CREATE PERFETTO VIEW _cpu_profiling_self_callsites AS
-SELECT callsite_id, count() AS self_count
-FROM cpu_profiling_samples
-GROUP BY callsite_id;
 
 -- Call tree of the samples: how many stand on each node, and on it or below.
 CREATE PERFETTO TABLE cpu_profiling_summary_tree(
@@ -73,6 +68,6 @@ CREATE PERFETTO TABLE cpu_profiling_summary_tree(
   cumulative_count LONG
 ) AS
 SELECT r.id, r.parent_id, r.name, r.mapping_name, r.source_file, r.line_number, r.self_count, a.cumulative_count
-FROM _callstacks_self_to_cumulative!((SELECT id, parent_id, self_count FROM _cpu_profiling_raw_callstacks)) AS a
-JOIN _cpu_profiling_raw_callstacks AS r USING (id)
+FROM _callstacks_self_to_cumulative!((SELECT id, parent_id, self_count FROM _cpu_profiling_self_callsites)) AS a
+JOIN _cpu_profiling_self_callsites AS r USING (id)
 ORDER BY r.id;

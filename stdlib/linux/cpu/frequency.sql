@@ -33,5 +33,4 @@ FROM counter_leading_intervals!((
   JOIN cpu_counter_track AS t ON t.id = c.track_id
   WHERE t.type = 'cpu_frequency'
 )) AS i
-JOIN cpu_counter_track AS t ON t.id = i.track_id
-ORDER BY i.ts;
+JOIN cpu_counter_track AS t ON t.id = i.track_id;

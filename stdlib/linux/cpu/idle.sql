@@ -31,5 +31,4 @@ FROM counter_leading_intervals!((
   JOIN cpu_counter_track AS t ON t.id = c.track_id
   WHERE t.type = 'cpu_idle'
 )) AS i
-JOIN cpu_counter_track AS t ON t.id = i.track_id
-ORDER BY i.ts;
+JOIN cpu_counter_track AS t ON t.id = i.track_id;
