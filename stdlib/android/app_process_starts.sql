@@ -2,80 +2,88 @@
 
 INCLUDE PERFETTO MODULE slices.with_context;
 
--- What the first thing that a new process did tells about the reason; the intent is in the name.
-CREATE PERFETTO TABLE _app_first_intents AS
-WITH
-  kinds(pattern, expression, reason) AS (
-    VALUES
-      ('performCreate:*', 'performCreate:(.*)', 'activity'),
-      ('performResume:*', 'performResume:(.*)', 'activity'),
-      ('broadcastReceiveReg:*', 'act=([^ }]*)', 'broadcast'),
-      ('broadcastReceiveComp:*', 'act=([^ }]*)', 'broadcast'),
-      ('serviceStart:*', 'cmp=([^ }]*)', 'service'),
-      ('serviceCreate:*', 'className=([^ }]*)', 'service'),
-      ('serviceBind:*', 'cmp=([^ }]*)', 'service')
-  )
-SELECT s.id, s.upid, s.track_id, s.ts, s.dur, regexp_extract(s.name, k.expression) AS intent, k.reason
-FROM kinds AS k
-JOIN thread_slice AS s ON s.name GLOB k.pattern;
-
--- Processes that were started: the system's slice, and the first thing that the new process does.
+-- When the system server started processes: (ts, dur, process_name).
 CREATE PERFETTO VIEW _proc_start AS
-SELECT
-  p.id AS proc_start_id,
-  p.ts AS proc_start_ts,
-  p.dur AS proc_start_dur,
-  b.id AS bind_app_id,
-  b.ts AS bind_app_ts,
-  b.dur AS bind_app_dur,
-  b.track_id,
-  b.upid,
-  b.pid,
-  b.process_name
-FROM thread_slice AS b
-JOIN slice AS p ON p.id = (
-  SELECT s.id
-  FROM slice AS s
-  WHERE s.name = 'Start proc: ' || b.process_name AND s.ts < b.ts
-  ORDER BY s.ts DESC
-  LIMIT 1
-)
-WHERE b.name = 'bindApplication' AND b.is_main_thread;
+SELECT ts, dur, trim(substr(name, length('Start proc:') + 1)) AS process_name
+FROM thread_slice
+WHERE name GLOB 'Start proc:*' AND process_name = 'system_server';
 
--- What each of them was started for, where it says so: the first intent behind it.
+-- What a thread did right behind "bindApplication", where that is an activity, a service or a broadcast: the process was started for
+-- it.
 CREATE PERFETTO TABLE _cold_start AS
-SELECT
-  p.bind_app_id, i.id AS intent_id, i.track_id, i.ts AS intent_ts, i.dur AS intent_dur, i.intent, i.reason, p.upid
-FROM _proc_start AS p
-JOIN _app_first_intents AS i ON i.id = (
-  SELECT n.id FROM _app_first_intents AS n WHERE n.upid = p.upid AND n.ts >= p.bind_app_ts + p.bind_app_dur ORDER BY n.ts LIMIT 1
-);
+WITH
+  steps AS (
+    SELECT
+      id,
+      ts AS intent_ts,
+      dur AS intent_dur,
+      track_id,
+      name,
+      upid,
+      process_name,
+      pid,
+      utid,
+      CASE
+        WHEN name GLOB 'performCreate:*' THEN 'activity'
+        WHEN name GLOB 'serviceCreate:*' THEN 'service'
+        WHEN name GLOB 'broadcastReceiveComp:*' THEN 'broadcast'
+      END AS reason,
+      CASE
+        WHEN name GLOB 'performCreate:*' THEN str_split(name, 'performCreate:', 1)
+        -- "serviceCreate: token=… className=a.b.C packageName=…"
+        WHEN name GLOB 'serviceCreate:*' THEN str_split(str_split(name, '=', 2), ' ', 0)
+        WHEN name GLOB 'broadcastReceiveComp:*' THEN str_split(name, 'broadcastReceiveComp:', 1)
+      END AS intent
+    FROM thread_slice
+    WHERE
+      name = 'bindApplication'
+      OR name GLOB 'performCreate:*'
+      OR name GLOB 'serviceCreate:*'
+      OR name GLOB 'broadcastReceiveComp:*'
+  ),
+  followed AS (
+    SELECT
+      *,
+      lag(name) OVER by_track AS bind_app_name,
+      lag(intent_ts) OVER by_track AS bind_app_ts,
+      lag(intent_dur) OVER by_track AS bind_app_dur,
+      lag(id) OVER by_track AS bind_app_id
+    FROM steps
+    WINDOW by_track AS (PARTITION BY track_id ORDER BY intent_ts)
+  )
+SELECT * FROM followed WHERE bind_app_name = 'bindApplication';
 
--- Those that do nothing of their own behind their start serve as providers.
-CREATE PERFETTO TABLE _provider_start AS
-SELECT bind_app_id, upid, bind_app_ts AS intent_ts, bind_app_dur AS intent_dur
-FROM _proc_start
-WHERE bind_app_id NOT IN (SELECT bind_app_id FROM _cold_start);
-
--- Starts for activities, broadcasts and services with their processes …
+-- The last of them in each process with the last start of a process of that name before it.
 CREATE PERFETTO VIEW _cold_proc_start AS
-SELECT p.*, c.intent_id, c.track_id AS intent_track_id, c.intent_ts, c.intent_dur, c.intent, c.reason
-FROM _proc_start AS p
-JOIN _cold_start AS c USING (bind_app_id);
+SELECT
+  c.*,
+  max(p.ts) AS proc_start_ts,
+  p.dur AS proc_start_dur,
+  c.intent_ts - max(p.ts) + c.intent_dur AS total_dur
+FROM _cold_start AS c
+JOIN _proc_start AS p ON p.process_name = c.process_name AND c.intent_ts > p.ts
+GROUP BY c.upid;
 
--- … and those for providers.
+-- Processes that did none of that right behind their "bindApplication" were started for a provider …
+CREATE PERFETTO TABLE _provider_start AS
+SELECT s.id AS bind_app_id, s.*
+FROM thread_slice AS s
+WHERE s.name = 'bindApplication' AND s.id NOT IN (SELECT bind_app_id FROM _cold_start);
+
+-- … with their starts.
 CREATE PERFETTO VIEW _provider_proc_start AS
-SELECT p.*, s.intent_ts, s.intent_dur, 'provider' AS reason
-FROM _proc_start AS p
-JOIN _provider_start AS s USING (bind_app_id);
+SELECT c.*, max(p.ts) AS proc_start_ts, p.dur AS proc_start_dur, c.ts - max(p.ts) + c.dur AS total_dur
+FROM _provider_start AS c
+JOIN _proc_start AS p ON p.process_name = c.process_name AND c.ts > p.ts
+GROUP BY c.upid;
 
--- The starts. A process that does nothing of its own behind its start serves as a provider.
+-- The starts.
 CREATE PERFETTO TABLE android_app_process_starts(
   -- The slice bindApplication: row of slice.
   start_id LONG,
-  -- The slice that it was started for, or bindApplication: row of slice.
+  -- The slice that it was started for: row of slice; NULL for a provider.
   id LONG,
-  -- Track of that slice.
+  -- Track of that slice; NULL for a provider.
   track_id JOINID(track.id),
   -- Name of the process.
   process_name STRING,
@@ -83,9 +91,9 @@ CREATE PERFETTO TABLE android_app_process_starts(
   pid LONG,
   -- Row of process.
   upid JOINID(process.id),
-  -- Name of the activity, action of the broadcast or component of the service; NULL: none was seen.
+  -- The activity, the broadcast's receiver or the class of the service; NULL for a provider.
   intent STRING,
-  -- What for: activity, broadcast or service; provider where the process did nothing of its own.
+  -- What for: activity, broadcast, service or provider.
   reason STRING,
   -- Start of the slice in which the system starts the process.
   proc_start_ts TIMESTAMP,
@@ -95,17 +103,17 @@ CREATE PERFETTO TABLE android_app_process_starts(
   bind_app_ts TIMESTAMP,
   -- Length of bindApplication.
   bind_app_dur DURATION,
-  -- Start of what it was started for.
+  -- Start of what it was started for; NULL for a provider.
   intent_ts TIMESTAMP,
-  -- Length of what it was started for.
+  -- Length of what it was started for; NULL for a provider.
   intent_dur DURATION,
-  -- From the first of the three to the end of the last.
+  -- From the start of the process to the end of what it was started for, or of bindApplication.
   total_dur LONG
 ) AS
 SELECT
   bind_app_id AS start_id,
-  intent_id AS id,
-  intent_track_id AS track_id,
+  id,
+  track_id,
   process_name,
   pid,
   upid,
@@ -117,24 +125,23 @@ SELECT
   bind_app_dur,
   intent_ts,
   intent_dur,
-  intent_ts + intent_dur - proc_start_ts AS total_dur
+  total_dur
 FROM _cold_proc_start
 UNION ALL
 SELECT
   bind_app_id,
-  bind_app_id,
-  track_id,
+  NULL,
+  NULL,
   process_name,
   pid,
   upid,
   NULL,
-  reason,
+  'provider',
   proc_start_ts,
   proc_start_dur,
-  bind_app_ts,
-  bind_app_dur,
-  intent_ts,
-  intent_dur,
-  intent_ts + intent_dur - proc_start_ts
-FROM _provider_proc_start
-ORDER BY 1;
+  ts,
+  dur,
+  NULL,
+  NULL,
+  total_dur
+FROM _provider_proc_start;

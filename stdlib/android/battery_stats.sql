@@ -17,15 +17,15 @@ WITH
       ('battery_stats.phone_in_call', '["inactive","active"]'),
       ('battery_stats.wifi', '["off","on"]'),
       ('battery_stats.phone_state', '["in","out","emergency","off"]'),
-      ('battery_stats.phone_signal_strength', '["none","poor","moderate","good","great"]'),
-      ('battery_stats.wifi_signal_strength', '["none","poor","moderate","good","great"]'),
+      ('battery_stats.phone_signal_strength', '["0/4","1/4","2/4","3/4","4/4"]'),
+      ('battery_stats.wifi_signal_strength', '["0/4","1/4","2/4","3/4","4/4"]'),
       (
         'battery_stats.wifi_suppl',
         '["invalid","disconnected","disabled","inactive","scanning","authenticating","associating","associated","4-way-handshake","group-handshake","completed","dormant","uninitialized"]'
       ),
       (
         'battery_stats.data_conn',
-        '["oos","2G (GPRS)","2G (EDGE)","3G (UMTS)","3G (CDMA)","3G (EVDO Rel 0)","3G (EVDO Rev A)","3G (LXRTT)","3G (HSDPA)","3G (HSUPA)","3G (HSPA)","IDEN","3G (EVDO Rev B)","4G (LTE)","3G (eHRPD)","3G (HSPA+)","GSM","3G (TD SCDMA)","IWLAN","4G (LTE CA)","5G (NR)"]'
+        '["Out of service","2.5G (GPRS)","2.7G (EDGE)","3G (UMTS)","3G (CDMA)","3G (EVDO Rel 0)","3G (EVDO Rev A)","3G (LXRTT)","3.5G (HSDPA)","3.5G (HSUPA)","3.5G (HSPA)","2G (IDEN)","3G (EVDO Rev B)","4G (LTE)","3.5G (eHRPD)","3.7G (HSPA+)","2G (GSM)","3G (TD SCDMA)","Wifi calling (IWLAN)","4.5G (LTE CA)","5G (NR)","Emergency calls only","Other"]'
       )
   )
 SELECT s.name, CAST(j.key AS INT) AS value, j.value AS word
@@ -44,7 +44,7 @@ RETURNS STRING AS
 SELECT
   CASE
     WHEN EXISTS (SELECT 1 FROM _battery_stats_values WHERE name = $track)
-      THEN coalesce((SELECT word FROM _battery_stats_values WHERE name = $track AND value = CAST($value AS INT)), 'unknown')
+      THEN coalesce((SELECT word FROM _battery_stats_values WHERE name = $track AND value = $value), 'unknown')
     ELSE CAST($value AS TEXT)
   END;
 
@@ -65,7 +65,7 @@ CREATE PERFETTO VIEW android_battery_stats_state(
 ) AS
 WITH
   samples AS (
-    SELECT c.ts, c.value, t.name, lead(c.ts) OVER (PARTITION BY c.track_id ORDER BY c.ts) AS next_ts
+    SELECT c.ts, c.value, t.name, lead(c.ts) OVER (PARTITION BY t.name ORDER BY c.ts) AS next_ts
     FROM counter AS c
     JOIN counter_track AS t ON t.id = c.track_id
     WHERE t.name GLOB 'battery_stats.*'
@@ -79,8 +79,8 @@ SELECT
   android_battery_stats_counter_to_string(name, value) AS value_name
 FROM samples;
 
--- The spans of the events: '+top=10215:"launcher"' to '-top=10215:"launcher"'. One of them alone reaches to the bounds
--- of the trace.
+-- The spans of the events: from '+top=10215:"launcher"' to the next event of the same kind and text. An end without anything before it
+-- is a span from the start of the trace.
 CREATE PERFETTO VIEW android_battery_stats_event_slices(
   -- When the event began.
   ts TIMESTAMP,
@@ -97,34 +97,26 @@ CREATE PERFETTO VIEW android_battery_stats_event_slices(
 ) AS
 WITH
   marks AS (
-    SELECT
-      s.ts,
-      t.name AS track_name,
-      substr(s.name, 1, 1) = '+' AS begins,
-      substr(s.name, instr(s.name, '=') + 1) AS key
+    SELECT s.ts, t.name AS track_name, substr(s.name, 1, 1) = '+' AS begins, str_split(s.name, '=', 1) AS key
     FROM slice AS s
     JOIN track AS t ON t.id = s.track_id
-    WHERE t.name GLOB 'battery_stats.*' AND substr(s.name, 1, 1) IN ('+', '-') AND instr(s.name, '=') > 0
+    WHERE t.name GLOB 'battery_stats.*' AND substr(s.name, 1, 1) IN ('+', '-')
   ),
   neighbours AS (
-    SELECT
-      *,
-      lag(begins) OVER by_key AS last_begins,
-      lead(ts) OVER by_key AS next_ts,
-      lead(begins) OVER by_key AS next_begins
+    SELECT *, lag(ts) OVER by_key AS last_ts, lead(ts) OVER by_key AS next_ts
     FROM marks
     WINDOW by_key AS (PARTITION BY track_name, key ORDER BY ts)
   ),
   spans AS (
-    SELECT ts, iif(next_begins = 0, next_ts, NULL) AS ts_end, track_name, key FROM neighbours WHERE begins
-    UNION ALL
-    SELECT trace_start(), ts, track_name, key FROM neighbours WHERE NOT begins AND last_begins IS NULL
+    SELECT track_name, key, iif(begins, ts, trace_start()) AS ts, iif(begins, next_ts, ts) AS ts_end
+    FROM neighbours
+    WHERE begins OR last_ts IS NULL
   )
 SELECT
   ts,
   coalesce(ts_end - ts, -1) AS dur,
   coalesce(ts_end, trace_end()) - ts AS safe_dur,
   track_name,
-  regexp_extract(key, '"(.*)"') AS str_value,
-  cast_int!(regexp_extract(key, '^([0-9]+)')) AS int_value
+  str_split(key, '"', 1) AS str_value,
+  cast_int!(str_split(key, ':', 0)) AS int_value
 FROM spans;

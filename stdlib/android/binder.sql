@@ -6,11 +6,11 @@ INCLUDE PERFETTO MODULE android.suspend;
 INCLUDE PERFETTO MODULE intervals.intersect;
 INCLUDE PERFETTO MODULE slices.with_context;
 
--- How many slices of each name every process has.
+-- How many slices of each name the processes of each name have.
 CREATE PERFETTO VIEW android_binder_metrics_by_process(
   -- Name of the process.
   process_name STRING,
-  -- The kernel's number of the process.
+  -- The kernel's number of the first such process.
   pid LONG,
   -- Name of the slice.
   slice_name STRING,
@@ -20,24 +20,23 @@ CREATE PERFETTO VIEW android_binder_metrics_by_process(
 SELECT process_name, pid, name AS slice_name, count() AS event_count
 FROM thread_slice
 WHERE name GLOB 'binder*' AND upid IS NOT NULL
-GROUP BY upid, name;
+GROUP BY process_name, name;
 
--- True for the slices that servers (or, 'client') name an interface with: "AIDL::java::IFoo::bar::server".
+-- True for the slices that servers name an interface with: "AIDL::java::IFoo::bar::server", "AIDL::cpp::IFoo::bar::cppServer".
 CREATE PERFETTO FUNCTION _binder_is_interface(
-  name STRING,
-  side STRING
+  name STRING
 )
 RETURNS BOOL AS
-SELECT $name GLOB 'AIDL::*' AND lower($name) GLOB '*' || $side OR $name GLOB 'HIDL::*' AND $name GLOB '*' || $side;
+SELECT $name GLOB 'AIDL::*[sS]erver' OR $name GLOB 'HIDL::*server';
 
--- Calls that wait. One with slices inside did not wait: its answer was lost.
+-- Calls that wait, with the first name of an interface that the server wrote inside its answer.
 CREATE PERFETTO TABLE _binder_sync_txns AS
 SELECT
   (
     SELECT i.id
     FROM slice AS i
-    WHERE i.parent_id = r.id AND _binder_is_interface(i.name, 'server')
-    ORDER BY i.ts
+    WHERE i.parent_id = r.id AND _binder_is_interface(i.name)
+    ORDER BY i.name, i.id
     LIMIT 1
   ) AS interface_id,
   c.id AS binder_txn_id,
@@ -46,8 +45,7 @@ SELECT
 FROM slice AS c
 JOIN flow AS f ON f.slice_out = c.id
 JOIN slice AS r ON r.id = f.slice_in
-WHERE c.name = 'binder transaction' AND c.dur >= r.dur AND r.dur >= 0
-  AND NOT EXISTS (SELECT 1 FROM slice AS k WHERE k.parent_id = c.id AND NOT _binder_is_interface(k.name, 'client'));
+WHERE c.name = 'binder transaction' AND c.dur >= r.dur AND r.dur >= 0;
 
 -- Calls that do not. What the server does stands behind the slice that receives.
 CREATE PERFETTO TABLE _binder_async_txns AS
@@ -60,7 +58,7 @@ WITH
       lead(id) OVER (PARTITION BY track_id ORDER BY ts) AS next_id,
       lead(name) OVER (PARTITION BY track_id ORDER BY ts) AS next_name
     FROM slice
-    WHERE name = 'binder async rcv' OR _binder_is_interface(name, 'server')
+    WHERE name = 'binder async rcv' OR _binder_is_interface(name)
   )
 SELECT
   iif(r.next_name = 'binder async rcv', NULL, r.next_id) AS interface_id,
@@ -155,9 +153,9 @@ WITH
     SELECT * FROM _binder_async_txns
   )
 SELECT
+  str_split(i.name, '::', 2) AS interface,
+  str_split(i.name, '::', 3) AS method_name,
   i.name AS aidl_name,
-  regexp_extract(i.name, '^[AH]IDL::(?:cpp::|java::|ndk::|rust::)?(.*)::[^:]+::[^:]+$') AS interface,
-  regexp_extract(i.name, '::([^:]+)::[^:]+$') AS method_name,
   i.ts AS aidl_ts,
   i.dur AS aidl_dur,
   x.binder_txn_id,
@@ -189,8 +187,8 @@ SELECT
   cm.debuggable AS is_client_package_debuggable,
   sm.debuggable AS is_server_package_debuggable
 FROM calls AS x
-JOIN thread_slice AS c ON c.id = x.binder_txn_id
-JOIN thread_slice AS s ON s.id = x.binder_reply_id
+JOIN thread_slice AS c ON c.id = x.binder_txn_id AND c.upid IS NOT NULL
+JOIN thread_slice AS s ON s.id = x.binder_reply_id AND s.upid IS NOT NULL
 LEFT JOIN slice AS i ON i.id = x.interface_id
 LEFT JOIN android_process_metadata AS cm ON cm.upid = c.upid
 LEFT JOIN android_process_metadata AS sm ON sm.upid = s.upid
@@ -261,7 +259,8 @@ SELECT
   count() AS thread_state_count
 FROM _binder_thread_states AS s
 JOIN android_binder_txns AS b USING (binder_txn_id)
-GROUP BY b.binder_txn_id, b.binder_reply_id, s.thread_state_type, s.state;
+GROUP BY b.binder_txn_id, b.binder_reply_id, s.thread_state_type, s.state
+ORDER BY s.thread_state_type DESC, b.binder_txn_id, b.binder_reply_id, s.state;
 
 -- How long they waited in which function of the kernel.
 CREATE PERFETTO VIEW android_sync_binder_blocked_functions_by_txn(
@@ -300,7 +299,16 @@ SELECT
 FROM _binder_thread_states AS s
 JOIN android_binder_txns AS b USING (binder_txn_id)
 WHERE s.blocked_function IS NOT NULL
-GROUP BY b.binder_txn_id, b.binder_reply_id, s.thread_state_type, s.blocked_function;
+GROUP BY b.binder_txn_id, b.binder_reply_id, s.thread_state_type, s.blocked_function
+ORDER BY s.thread_state_type DESC, b.binder_txn_id, b.binder_reply_id, s.blocked_function;
+
+-- A part of the name of an interface, counted from the interface itself: "HIDL::IFoo::bar::server" does not tell the language.
+CREATE PERFETTO FUNCTION _binder_name_part(
+  aidl_name STRING,
+  part LONG
+)
+RETURNS STRING AS
+SELECT str_split($aidl_name, '::', iif($aidl_name GLOB 'AIDL*', 2, 1) + $part);
 
 -- The calls that a process made, as a profile of the time that servers took: thread, server, interface, method. All
 -- processes for NULL.
@@ -312,8 +320,13 @@ RETURNS TABLE(
   -- The graph as a profile in the format of pprof.
   pprof BYTES
 ) AS
-SELECT experimental_profile(cat_stacks(client_thread, server_process, interface, method_name), 'duration', 'ns', server_dur)
-  AS pprof
+SELECT
+  experimental_profile(
+    cat_stacks(client_thread, server_process, _binder_name_part(aidl_name, 0), _binder_name_part(aidl_name, 1)),
+    'duration',
+    'ns',
+    server_dur
+  ) AS pprof
 FROM android_binder_txns
 WHERE $upid IS NULL OR client_upid = $upid;
 
@@ -326,7 +339,13 @@ RETURNS TABLE(
   -- The graph as a profile in the format of pprof.
   pprof BYTES
 ) AS
-SELECT experimental_profile(cat_stacks(client_process, interface, method_name), 'duration', 'ns', server_dur) AS pprof
+SELECT
+  experimental_profile(
+    cat_stacks(client_process, _binder_name_part(aidl_name, 0), _binder_name_part(aidl_name, 1)),
+    'duration',
+    'ns',
+    server_dur
+  ) AS pprof
 FROM android_binder_txns
 WHERE $upid IS NULL OR server_upid = $upid;
 

@@ -24,14 +24,14 @@ RETURNS STRING AS
 SELECT
   CASE
     WHEN $name = 'mm_vmscan_direct_reclaim' THEN 'kernel_memory_reclaim'
-    WHEN $name GLOB 'GC: Wait For Completion*' THEN 'art_gc_wait'
-    WHEN $state = 'S' AND $name GLOB 'monitor contention*' THEN 'monitor_contention'
-    WHEN $state = 'S' AND $name GLOB 'Lock contention on*' THEN 'art_lock_contention'
+    WHEN $name GLOB 'GC: Wait For*' THEN 'userspace_memory_reclaim'
+    WHEN $state = 'S' AND ($name GLOB 'monitor contention*' OR $name GLOB 'Lock contention on a monitor lock*')
+      THEN 'monitor_contention'
+    WHEN $state = 'S' AND $name GLOB 'Lock contention*' THEN 'art_lock_contention'
     WHEN $state = 'S' AND $name IN ('binder transaction', 'binder reply')
       AND $flat_id NOT IN ($binder_txn_id, $binder_reply_id) THEN 'binder'
-    WHEN $state = 'S' AND ($name GLOB 'waitForSurfaceFrame*' OR $name GLOB 'Contending for pthread mutex*')
-      THEN 'mutex_contention'
-    WHEN $io_wait THEN 'IO'
+    WHEN $state = 'S' AND $name = 'Contending for pthread mutex' THEN 'mutex_contention'
+    WHEN $state != 'S' AND $io_wait = 1 THEN 'io'
     ELSE $state
   END;
 
@@ -40,10 +40,10 @@ CREATE PERFETTO TABLE _binder_flat_pieces AS
 SELECT row_number() OVER (ORDER BY ts) AS id, ts, dur, track_id, utid, slice_id, name
 FROM _slice_flattened
 WHERE dur > 0 AND utid IN (
-  SELECT client_utid FROM android_binder_txns WHERE is_sync UNION SELECT server_utid FROM android_binder_txns WHERE is_sync
+  SELECT client_utid FROM android_binder_txns UNION SELECT server_utid FROM android_binder_txns
 );
 
--- Slices below one side of the calls that wait, flattened: (id, ts, dur, utid, flat_id, name, binder_txn_id, binder_reply_id). name
+-- Slices below one side of the calls, flattened: (id, ts, dur, utid, flat_id, name, binder_txn_id, binder_reply_id). name
 -- is that of the deepest slice, of the side itself where nothing is inside it.
 CREATE PERFETTO MACRO _binder_flatten_descendants(
   -- Column of android_binder_txns: the slice of that side.
@@ -72,7 +72,7 @@ RETURNS TableOrSubQuery AS
         SELECT c.binder_txn_id AS id, c.$ts AS ts, c.$dur AS dur, s.track_id
         FROM android_binder_txns AS c
         JOIN slice AS s ON s.id = c.$id
-        WHERE c.is_sync AND c.$dur > 0
+        WHERE c.$dur > 0
       ),
       _binder_flat_pieces
     ),
@@ -87,21 +87,22 @@ RETURNS TableOrSubQuery AS
 CREATE PERFETTO VIEW _binder_client_view AS
 SELECT binder_txn_id AS id, client_ts AS ts, client_dur AS dur, client_utid AS utid, binder_txn_id, binder_reply_id
 FROM android_binder_txns
-WHERE is_sync AND client_dur > 0
+WHERE client_dur > 0
 ORDER BY client_ts;
 
 -- The servers' sides, by time.
 CREATE PERFETTO VIEW _binder_server_view AS
 SELECT binder_reply_id AS id, server_ts AS ts, server_dur AS dur, server_utid AS utid, binder_txn_id, binder_reply_id
 FROM android_binder_txns
-WHERE is_sync AND server_dur > 0
+WHERE server_dur > 0
 ORDER BY server_ts;
 
--- States of threads that last.
+-- States of threads that lasted and ended.
 CREATE PERFETTO VIEW _thread_state_view AS
-SELECT id, ts, iif(dur = -1, trace_end() - ts, dur) AS dur, utid, cpu, state, io_wait
+SELECT id, ts, dur, utid, cpu, state, io_wait
 FROM thread_state
-WHERE dur != 0;
+WHERE dur > 0
+ORDER BY ts;
 
 -- What is deepest on the clients' sides.
 CREATE PERFETTO TABLE _binder_client_flat_descendants AS
@@ -204,12 +205,12 @@ CREATE PERFETTO TABLE android_binder_client_server_breakdown(
   reason_type STRING
 ) AS
 SELECT
-  binder_txn_id,
-  binder_reply_id,
   ts,
   dur,
-  server_reason,
+  binder_txn_id,
+  binder_reply_id,
   client_reason,
+  server_reason,
   coalesce(server_reason, client_reason) AS reason,
   iif(server_reason IS NULL, 'client', 'server') AS reason_type
 FROM _binder_client_server_breakdown_sp

@@ -84,8 +84,8 @@ SELECT
   m.id AS bitmap_memory_id,
   c.id AS bitmap_count_id
 FROM _interval_intersect!((
-  (SELECT id, ts, dur, upid FROM android_bitmap_memory WHERE dur > 0),
-  (SELECT id, ts, dur, upid FROM android_bitmap_count WHERE dur > 0)
+  (SELECT id, ts, dur, upid FROM android_bitmap_memory),
+  (SELECT id, ts, dur, upid FROM android_bitmap_count)
 ), (upid)) AS i
 JOIN android_bitmap_memory AS m ON m.id = i.id_0
 JOIN android_bitmap_count AS c ON c.id = i.id_1

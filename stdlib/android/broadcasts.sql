@@ -2,18 +2,19 @@
 
 INCLUDE PERFETTO MODULE android.freezer;
 
--- A queue's track has a slice "PID:PROCESS/USER running" around the "ACTION/USER scheduled" ones of that process.
+-- A queue's track has a slice "QUEUE PID:PROCESS/USER running" around the "RECORD ACTION/USER scheduled" ones of that process.
 -- The name of the process in the first.
 CREATE PERFETTO FUNCTION _extract_broadcast_process_name(
   -- Name of the slice.
   name STRING
 )
 RETURNS STRING AS
-SELECT regexp_extract($name, '^[^ ]* ?[0-9]+:([^/ ]+)');
+SELECT substr(process, instr(process, ':') + 1)
+FROM (SELECT str_split(str_split($name, '/', 0), ' ', 1) AS process);
 
 -- One row for each broadcast and process.
 CREATE PERFETTO TABLE _android_broadcasts_minsdk_u(
-  -- Number of the broadcast's record, where the slice tells it: "#5 ACTION scheduled".
+  -- The broadcast's record, as the slice names it.
   record_id STRING,
   -- What the broadcast tells.
   intent_action STRING,
@@ -23,7 +24,7 @@ CREATE PERFETTO TABLE _android_broadcasts_minsdk_u(
   pid LONG,
   -- The process, where the recording has it.
   upid JOINID(process.id),
-  -- The queue of the process, where the slice around tells it: "#5 PID:PROCESS/USER running".
+  -- The queue of the process, as the slice around names it.
   process_queue_id STRING,
   -- The queue it came from.
   queue_id LONG,
@@ -38,7 +39,7 @@ CREATE PERFETTO TABLE _android_broadcasts_minsdk_u(
 ) AS
 WITH
   queues AS (
-    SELECT t.id AS track_id, cast_int!(regexp_extract(t.name, '\[([0-9]+)')) AS queue_id, t.machine_id
+    SELECT t.id AS track_id, cast_int!(replace(str_split(t.name, '[', 1), ']', '')) AS queue_id, t.machine_id
     FROM process_track AS t
     JOIN process AS p USING (upid)
     WHERE t.name GLOB 'BroadcastQueue.mRunning*' AND p.name = 'system_server'
@@ -48,16 +49,16 @@ WITH
       s.id,
       q.queue_id,
       q.machine_id,
-      regexp_extract(s.name, '^#?([0-9a-f]+) ') AS process_queue_id,
+      str_split(s.name, ' ', 0) AS process_queue_id,
       _extract_broadcast_process_name(s.name) AS process_name,
-      cast_int!(regexp_extract(s.name, '([0-9]+):')) AS pid
+      cast_int!(str_split(str_split(str_split(s.name, '/', 0), ' ', 1), ':', 0)) AS pid
     FROM slice AS s
     JOIN queues AS q USING (track_id)
     WHERE s.name GLOB '* running'
   )
 SELECT
-  regexp_extract(s.name, '^#?([0-9a-f]+) ') AS record_id,
-  regexp_extract(s.name, '([^ /]+)(?:/[^ ]*)? scheduled$') AS intent_action,
+  str_split(s.name, ' ', 0) AS record_id,
+  str_split(str_split(s.name, '/', 0), ' ', 1) AS intent_action,
   r.process_name,
   r.pid,
   (
@@ -79,4 +80,4 @@ SELECT
 FROM receivers AS r
 JOIN slice AS s ON s.parent_id = r.id
 WHERE s.name GLOB '* scheduled'
-ORDER BY s.ts;
+ORDER BY s.id;

@@ -61,15 +61,7 @@ CREATE PERFETTO FUNCTION _is_relevant_notifications_blocking_call(
   dur DURATION
 )
 RETURNS BOOL AS
-SELECT
-  $dur > 0
-  AND (
-    $name GLOB 'ExpNotRow#*'
-    OR $name IN (
-      'ImageFloatingTextView#onMeasure', 'NotificationShadeWindowView#onMeasure',
-      'NotificationStackScrollLayout#onMeasure', 'NotificationToplineView#onMeasure'
-    )
-  );
+SELECT $name = 'NotificationStackScrollLayout#onMeasure' AND $dur > 0;
 
 -- Each name that occurs is looked at once, however many slices have it.
 CREATE PERFETTO TABLE _android_critical_blocking_call_names AS
@@ -79,22 +71,21 @@ WHERE _is_relevant_blocking_call_expr!(name);
 
 -- Turns of the thread that draws …
 CREATE PERFETTO TABLE _android_critical_blocking_calls_draw_frames AS
-SELECT id, name, ts, dur, track_id FROM slice WHERE name GLOB 'DrawFrames*' AND dur > 0;
+SELECT utid, id, ts, dur FROM thread_slice WHERE name GLOB 'DrawFrames*' ORDER BY ts;
 
--- … and the waits for a buffer in them: draw_frame_id is the turn.
+-- … and waits for a buffer.
 CREATE PERFETTO TABLE _android_critical_blocking_calls_wait_for_buffer_release AS
-SELECT w.id, w.ts, w.dur, a.id AS draw_frame_id
-FROM slice AS w
-JOIN ancestor_slice(w.id) AS a ON a.id IN (SELECT id FROM _android_critical_blocking_calls_draw_frames)
-WHERE w.name = 'waitForBufferRelease' AND w.dur > 0;
+SELECT utid, ts, dur FROM thread_slice WHERE name = 'waitForBufferRelease' ORDER BY ts;
 
 -- Slices of those names. Waiting for a buffer is not work: it does not count for the drawing around it.
 CREATE PERFETTO TABLE _android_blocking_slices AS
 WITH
   waits AS (
-    SELECT draw_frame_id AS id, sum(dur) AS dur
-    FROM _android_critical_blocking_calls_wait_for_buffer_release
-    GROUP BY draw_frame_id
+    SELECT d.id, sum(w.dur) AS dur
+    FROM _android_critical_blocking_calls_draw_frames AS d
+    JOIN _android_critical_blocking_calls_wait_for_buffer_release AS w
+      ON w.utid = d.utid AND w.ts >= d.ts AND w.ts < d.ts + d.dur
+    GROUP BY d.id
   )
 SELECT
   s.id,

@@ -1,8 +1,27 @@
 -- Frequencies of what is neither CPU nor GPU: buses, memory, caches.
 
-INCLUDE PERFETTO MODULE counters.intervals;
+-- The counters that are known to be of them.
+CREATE PERFETTO TABLE _dvfs_counter_names AS
+WITH
+  places(n) AS (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8)),
+  names(name) AS (
+    VALUES
+      ('17000010.devfreq_mif Frequency'),
+      ('17000020.devfreq_int Frequency'),
+      ('17000090.devfreq_dsu Frequency'),
+      ('170000a0.devfreq_bci Frequency'),
+      ('dsu_throughput Frequency'),
+      ('bus_throughput Frequency')
+  )
+SELECT name FROM names
+UNION ALL
+SELECT 'domain@' || n || ' Frequency' FROM places WHERE n <= 2
+UNION ALL
+SELECT 'cpu' || n || 'dsu Frequency' FROM places
+UNION ALL
+SELECT 'gs_memlat_devfreq:devfreq_mif_cpu' || n || '_memlat@17000010 Frequency' FROM places;
 
--- Their spans.
+-- Their samples, each up to the next one.
 CREATE PERFETTO VIEW android_dvfs_counters(
   -- Name of the counter.
   name STRING,
@@ -13,15 +32,11 @@ CREATE PERFETTO VIEW android_dvfs_counters(
   -- Duration of the value in nanoseconds.
   dur DURATION
 ) AS
-SELECT t.name, i.ts, i.value, i.dur
-FROM counter_leading_intervals!((
-  SELECT c.id, c.ts, c.track_id, c.value
-  FROM counter AS c
-  JOIN counter_track AS t ON t.id = c.track_id
-  WHERE t.name GLOB 'domain@* Frequency' OR t.name GLOB '1700*devfreq_* Frequency' OR t.name GLOB 'cpu[0-9]dsu Frequency'
-    OR t.name GLOB 'dsu_throughput*' OR t.name GLOB 'bus_throughput*' OR t.name GLOB 'gs_memlat_devfreq:*'
-)) AS i
-JOIN counter_track AS t ON t.id = i.track_id;
+SELECT t.name, c.ts, c.value, lead(c.ts, 1, trace_end()) OVER (PARTITION BY t.id ORDER BY c.ts) - c.ts AS dur
+FROM counter AS c
+JOIN counter_track AS t ON t.id = c.track_id
+WHERE t.name IN (SELECT name FROM _dvfs_counter_names)
+ORDER BY c.ts;
 
 -- Bounds and average of each.
 CREATE PERFETTO TABLE android_dvfs_counter_stats(
@@ -58,4 +73,5 @@ CREATE PERFETTO VIEW android_dvfs_counter_residency(
   pct DOUBLE
 ) AS
 SELECT name, value, dur, dur * 100.0 / sum(dur) OVER (PARTITION BY name) AS pct
-FROM (SELECT name, value, sum(dur) AS dur FROM android_dvfs_counters WHERE dur > 0 GROUP BY name, value);
+FROM (SELECT name, value, sum(dur) AS dur FROM android_dvfs_counters WHERE dur > 0 GROUP BY name, value)
+ORDER BY name, value;

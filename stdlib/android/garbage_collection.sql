@@ -5,13 +5,15 @@ INCLUDE PERFETTO MODULE counters.intervals;
 INCLUDE PERFETTO MODULE intervals.intersect;
 INCLUDE PERFETTO MODULE slices.with_context;
 
--- Collections; a phase of compaction that follows on the track belongs to the one before.
+-- Collections; a phase of compaction, or of copying, that follows on the track belongs to the one before.
 CREATE PERFETTO TABLE _gc_slice AS
 SELECT
   id AS gc_id,
   name AS gc_name,
   ts,
-  iif(dur < 0, trace_end() - ts, dur) + iif(next_name = 'CompactionPhase', next_dur, 0) AS dur,
+  iif(dur < 0, trace_end() - ts, dur) + iif(
+    next_name IN ('CompactionPhase', 'Background concurrent copying GC'), next_dur, 0
+  ) AS dur,
   utid,
   tid,
   upid,
@@ -30,7 +32,7 @@ WHERE name GLOB '*concurrent*GC';
 
 -- Sizes of the heaps in KB.
 CREATE PERFETTO TABLE _gc_heap_counter AS
-SELECT i.id, i.ts, i.dur, t.upid, i.value
+SELECT i.id, i.ts, i.dur, t.upid, cast_int!(i.value) AS value
 FROM counter_leading_intervals!((
   SELECT c.id, c.ts, c.track_id, c.value
   FROM counter AS c
@@ -39,33 +41,37 @@ FROM counter_leading_intervals!((
 )) AS i
 JOIN process_counter_track AS t ON t.id = i.track_id;
 
--- The size of the heap behind each collection: that of the first counter at or behind its end.
+-- The size of the heap behind each collection: that of the first counter at or behind its end; NULL: another collection of the
+-- process ends before it.
 CREATE PERFETTO VIEW _gc_slice_with_final_heap AS
-SELECT
-  g.gc_id,
-  g.upid,
-  g.ts,
-  g.dur,
-  (SELECT h.value FROM _gc_heap_counter AS h WHERE h.upid = g.upid AND h.ts >= g.ts + g.dur ORDER BY h.ts LIMIT 1)
-    AS final_heap
-FROM _gc_slice AS g;
+SELECT g.gc_id, g.upid, g.ts, g.dur, m.next_value AS final_heap
+FROM _gc_slice AS g
+JOIN (
+  SELECT gc_id, lead(value) OVER (PARTITION BY upid ORDER BY ts, gc_id IS NULL, gc_id) AS next_value
+  FROM (
+    SELECT upid, gc_id, ts + dur AS ts, NULL AS value FROM _gc_slice
+    UNION ALL
+    SELECT upid, NULL AS gc_id, ts, value FROM _gc_heap_counter
+  )
+) AS m USING (gc_id);
 
--- The smallest and the largest size of the heap from the start of each collection to behind its end.
+-- The smallest and the largest size of the heap from the start of each collection to behind its end; NULL where it is not known
+-- how large it was behind. Collections without a size meanwhile are not here.
 CREATE PERFETTO TABLE _gc_slice_heap AS
-SELECT gc_id, min(value) / 1e3 AS min_heap_mb, max(value) / 1e3 AS max_heap_mb
-FROM (
-  SELECT i.id_0 AS gc_id, h.value
-  FROM _interval_intersect!((
-    (SELECT gc_id AS id, ts, dur, upid FROM _gc_slice),
-    (SELECT id, ts, dur, upid FROM _gc_heap_counter)
-  ), (upid)) AS i
-  JOIN _gc_heap_counter AS h ON h.id = i.id_1
-  UNION ALL
-  SELECT gc_id, final_heap FROM _gc_slice_with_final_heap
-)
-GROUP BY gc_id;
+SELECT
+  i.id_0 AS gc_id,
+  min(min(h.value, f.final_heap)) / 1e3 AS min_heap_mb,
+  max(max(h.value, f.final_heap)) / 1e3 AS max_heap_mb
+FROM _interval_intersect!((
+  (SELECT gc_id AS id, ts, dur, upid FROM _gc_slice),
+  (SELECT id, ts, dur, upid FROM _gc_heap_counter)
+), (upid)) AS i
+JOIN _gc_heap_counter AS h ON h.id = i.id_1
+JOIN _gc_slice_with_final_heap AS f ON f.gc_id = i.id_0
+WHERE i.dur > 0
+GROUP BY i.id_0;
 
--- The collections.
+-- The collections during which the size of the heap was known.
 CREATE PERFETTO TABLE android_garbage_collection_events(
   -- The kernel's number of the thread.
   tid LONG,
@@ -83,7 +89,7 @@ CREATE PERFETTO TABLE android_garbage_collection_events(
   gc_type STRING,
   -- Was the heap compacted?
   is_mark_compact LONG,
-  -- Difference of the two sizes, in MB; NULL, as they are, where no size of the heap is known.
+  -- Difference of the two sizes, in MB; NULL, as they are, where the size of the heap behind it is not known.
   reclaimed_mb DOUBLE,
   -- Least size of the heap while it ran or right behind it, in MB.
   min_heap_mb DOUBLE,
@@ -107,7 +113,6 @@ CREATE PERFETTO TABLE android_garbage_collection_events(
   gc_int_dur LONG
 ) AS
 WITH
-  -- sizes while it ran, and the first one behind it
   states AS (
     SELECT
       i.id_0 AS gc_id,
@@ -152,42 +157,53 @@ SELECT
   coalesce(s.sleeping, 0) AS gc_int_dur
 FROM _gc_slice AS g
 JOIN _gc_slice_heap AS h USING (gc_id)
-LEFT JOIN states AS s USING (gc_id);
+LEFT JOIN states AS s USING (gc_id)
+ORDER BY g.gc_id;
 
 -- From the first size of a heap to the last one; NULL without.
 CREATE PERFETTO VIEW _gc_stats_window AS
 SELECT min(ts) AS ts, max(ts) - min(ts) AS dur
 FROM _gc_heap_counter;
 
--- Sizes of the heaps over time, and how much was allocated: the sum of all growth.
+-- Sizes of the heaps over time, each since the one before, and how much was allocated: the sum of all growth.
 CREATE PERFETTO TABLE _gc_heap_allocated AS
 SELECT
-  h.upid,
-  sum(h.value / 1e3 * (min(h.ts + h.dur, w.ts + w.dur) - h.ts) / 1e9) AS heap_size_mbs,
-  sum(max(coalesce(h.growth, 0), 0)) / 1e3 AS heap_allocated_mb
-FROM (SELECT *, value - lag(value) OVER (PARTITION BY upid ORDER BY ts) AS growth FROM _gc_heap_counter) AS h
-JOIN _gc_stats_window AS w
-GROUP BY h.upid;
-
--- How much of the heaps was in use: what was left behind each collection, and what there was before it, times the time since the
--- collection before; since the start of the process, or of the sizes, for the first one.
-CREATE PERFETTO TABLE _gc_heap_utilization AS
-SELECT
   upid,
-  sum(min_heap_mb * max(period, 0)) AS heap_live_mbs,
-  sum(max_heap_mb * max(period, 0)) AS heap_total_mbs,
-  sum(gc_running_dur) AS gc_running_dur
+  sum(value * since) / (1e3 * 1e9) AS heap_size_mbs,
+  sum(max(coalesce(growth, 0), 0)) / 1e3 AS heap_allocated_mb
 FROM (
   SELECT
-    e.*,
-    (
-      e.gc_ts
-      - coalesce(lag(e.gc_ts) OVER (PARTITION BY e.upid ORDER BY e.gc_ts), max(coalesce(p.start_ts, w.ts), w.ts))
-    ) / 1e9 AS period
-  FROM android_garbage_collection_events AS e
-  JOIN process AS p USING (upid)
-  JOIN _gc_stats_window AS w
+    t.upid,
+    c.value,
+    c.ts - lag(c.ts) OVER (PARTITION BY t.upid ORDER BY c.ts) AS since,
+    c.value - lag(c.value) OVER (PARTITION BY t.upid ORDER BY c.ts) AS growth
+  FROM counter AS c
+  JOIN process_counter_track AS t ON t.id = c.track_id
+  WHERE t.name = 'Heap size (KB)'
 )
+GROUP BY upid;
+
+-- How much of the heaps was in use: the least and the greatest size at each collection, times the time from the end of the collection
+-- before to its own; from the start of the process, or of the sizes, for the first one.
+CREATE PERFETTO TABLE _gc_heap_utilization AS
+WITH
+  collections AS (
+    SELECT upid, gc_ts, gc_dur, min_heap_mb, max_heap_mb, gc_running_dur FROM android_garbage_collection_events
+    UNION ALL
+    SELECT p.upid, max(coalesce(p.start_ts, w.ts), w.ts), 0, 0, 0, NULL
+    FROM process AS p
+    JOIN _gc_stats_window AS w
+  ),
+  periods AS (
+    SELECT *, gc_ts + gc_dur - lag(gc_ts + gc_dur) OVER (PARTITION BY upid ORDER BY gc_ts) AS period
+    FROM collections
+  )
+SELECT
+  upid,
+  sum(iif(min_heap_mb IS NOT NULL, period * min_heap_mb, NULL)) / 1e9 AS heap_live_mbs,
+  sum(iif(min_heap_mb IS NOT NULL, period * max_heap_mb, NULL)) / 1e9 AS heap_total_mbs,
+  sum(gc_running_dur) AS gc_running_dur
+FROM periods
 GROUP BY upid;
 
 -- The time of collections while applications started.
@@ -214,40 +230,8 @@ FROM _gc_heap_allocated AS h
 LEFT JOIN _gc_heap_utilization AS c USING (upid)
 LEFT JOIN _gc_during_android_startup AS d USING (upid);
 
--- The quotients of such sums.
-CREATE PERFETTO MACRO _gc_stats_of(
-  -- As _gc_process_sums, or sums of it.
-  sums TableOrSubquery
-)
-RETURNS TableOrSubquery AS
-(
-  WITH
-    _gc_starts AS (SELECT sum(dur) AS total FROM android_startups WHERE dur > 0),
-    _gc_rates AS (
-      SELECT
-        s.*,
-        w.ts,
-        w.dur,
-        s.heap_size_mbs / w.dur * 1e9 AS heap_size_mb,
-        s.heap_allocated_mb / w.dur * 1e9 AS heap_allocation_rate,
-        s.heap_live_mbs / s.heap_total_mbs AS heap_utilization,
-        s.gc_running_dur * 1.0 / w.dur AS gc_running_rate,
-        t.total AS total_android_startup_dur,
-        s.gc_during_android_startup_dur * 1.0 / t.total AS gc_during_android_startup_rate
-      FROM $sums AS s
-      JOIN _gc_stats_window AS w
-      JOIN _gc_starts AS t
-    )
-  SELECT
-    *,
-    heap_allocation_rate * heap_utilization / (1 - heap_utilization) / gc_running_rate AS gc_running_efficiency,
-    heap_allocation_rate * heap_utilization / (1 - heap_utilization) / gc_during_android_startup_rate
-      AS gc_during_android_startup_efficiency
-  FROM _gc_rates
-);
-
 -- What collections cost each process, and what they were for.
-CREATE PERFETTO VIEW _android_garbage_collection_process_stats(
+CREATE PERFETTO TABLE _android_garbage_collection_process_stats(
   -- Row of process.
   upid JOINID(process.id),
   -- Start of the window.
@@ -283,6 +267,23 @@ CREATE PERFETTO VIEW _android_garbage_collection_process_stats(
   -- What was allocated for that rate, as if half of the heap were in use.
   gc_during_android_startup_efficiency DOUBLE
 ) AS
+WITH
+  starts AS (SELECT sum(dur) AS total FROM android_startups),
+  rates AS (
+    SELECT
+      s.*,
+      w.ts,
+      w.dur,
+      s.heap_size_mbs * 1e9 / w.dur AS heap_size_mb,
+      s.heap_allocated_mb * 1e9 / w.dur AS heap_allocation_rate,
+      s.heap_live_mbs / s.heap_total_mbs AS heap_utilization,
+      s.gc_running_dur * 1.0 / w.dur AS gc_running_rate,
+      t.total AS total_android_startup_dur,
+      s.gc_during_android_startup_dur * 1.0 / t.total AS gc_during_android_startup_rate
+    FROM _gc_process_sums AS s
+    JOIN _gc_stats_window AS w
+    JOIN starts AS t
+  )
 SELECT
   upid,
   ts,
@@ -296,15 +297,16 @@ SELECT
   heap_utilization,
   gc_running_dur,
   gc_running_rate,
-  gc_running_efficiency,
+  heap_allocation_rate * heap_utilization / (gc_running_rate * (1 - heap_utilization)) AS gc_running_efficiency,
   gc_during_android_startup_dur,
   total_android_startup_dur,
   gc_during_android_startup_rate,
-  gc_during_android_startup_efficiency
-FROM _gc_stats_of!(_gc_process_sums);
+  heap_allocation_rate * heap_utilization / (gc_during_android_startup_rate * (1 - heap_utilization))
+    AS gc_during_android_startup_efficiency
+FROM rates;
 
 -- The same for all processes together: always one row.
-CREATE PERFETTO VIEW _android_garbage_collection_stats(
+CREATE PERFETTO TABLE _android_garbage_collection_stats(
   -- Start of the window.
   ts TIMESTAMP,
   -- Length of the window.
@@ -338,30 +340,28 @@ CREATE PERFETTO VIEW _android_garbage_collection_stats(
   -- What was allocated for that rate, as if half of the heap were in use.
   gc_during_android_startup_efficiency DOUBLE
 ) AS
+WITH
+  sums AS (
+    SELECT
+      ts,
+      dur,
+      sum(heap_size_mbs) AS heap_size_mbs,
+      sum(heap_size_mb) AS heap_size_mb,
+      sum(heap_allocated_mb) AS heap_allocated_mb,
+      sum(heap_allocation_rate) AS heap_allocation_rate,
+      sum(heap_live_mbs) AS heap_live_mbs,
+      sum(heap_total_mbs) AS heap_total_mbs,
+      sum(heap_live_mbs) / sum(heap_total_mbs) AS heap_utilization,
+      sum(gc_running_dur) AS gc_running_dur,
+      sum(gc_running_rate) AS gc_running_rate,
+      sum(gc_during_android_startup_dur) AS gc_during_android_startup_dur,
+      total_android_startup_dur,
+      sum(gc_during_android_startup_rate) AS gc_during_android_startup_rate
+    FROM _android_garbage_collection_process_stats
+  )
 SELECT
-  ts,
-  dur,
-  heap_size_mbs,
-  heap_size_mb,
-  heap_allocated_mb,
-  heap_allocation_rate,
-  heap_live_mbs,
-  heap_total_mbs,
-  heap_utilization,
-  gc_running_dur,
-  gc_running_rate,
-  gc_running_efficiency,
-  gc_during_android_startup_dur,
-  total_android_startup_dur,
-  gc_during_android_startup_rate,
-  gc_during_android_startup_efficiency
-FROM _gc_stats_of!((
-  SELECT
-    sum(heap_size_mbs) AS heap_size_mbs,
-    sum(heap_allocated_mb) AS heap_allocated_mb,
-    sum(heap_live_mbs) AS heap_live_mbs,
-    sum(heap_total_mbs) AS heap_total_mbs,
-    sum(gc_running_dur) AS gc_running_dur,
-    sum(gc_during_android_startup_dur) AS gc_during_android_startup_dur
-  FROM _gc_process_sums
-));
+  *,
+  heap_allocation_rate * heap_utilization / (gc_running_rate * (1 - heap_utilization)) AS gc_running_efficiency,
+  heap_allocation_rate * heap_utilization / (gc_during_android_startup_rate * (1 - heap_utilization))
+    AS gc_during_android_startup_efficiency
+FROM sums;

@@ -4,156 +4,214 @@ INCLUDE PERFETTO MODULE android.frames.timeline;
 INCLUDE PERFETTO MODULE intervals.intersect;
 INCLUDE PERFETTO MODULE slices.with_context;
 
--- Messages of the channels: "sendMessage(inputChannel=name (server), seq=0x1, type=0x1)" and the same with receiveMessage.
-CREATE PERFETTO TABLE _input_messages AS
-SELECT
-  name GLOB 'send*' AS sent,
-  regexp_extract(name, 'inputChannel=([^,]*),') AS event_channel,
-  regexp_extract(name, 'seq=([^,]*),') AS event_seq,
-  regexp_extract(name, 'type=([^)]*)\)') AS event_type,
-  id,
-  parent_id,
-  tid,
-  thread_name,
-  upid,
-  pid,
-  process_name,
-  ts,
-  dur,
-  track_id
-FROM thread_slice
-WHERE name GLOB 'sendMessage(*' OR name GLOB 'receiveMessage(*';
+-- Messages of the channels by the text between the signs of equality: "sendMessage(inputChannel=name (server), seq=0x1, type=0x1)".
+CREATE PERFETTO MACRO _input_messages(
+  -- What the names of their slices are like.
+  pattern Expr
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT
+    str_split(str_split(name, '=', 3), ')', 0) AS event_type,
+    str_split(str_split(name, '=', 2), ',', 0) AS event_seq,
+    str_split(str_split(name, '=', 1), ',', 0) AS event_channel,
+    tid,
+    thread_name,
+    upid,
+    pid,
+    process_name,
+    ts,
+    dur,
+    track_id,
+    id
+  FROM thread_slice
+  WHERE name GLOB $pattern AND upid IS NOT NULL
+);
 
 -- Those that were sent …
 CREATE PERFETTO TABLE _input_message_sent AS
-SELECT event_channel, event_seq, event_type, id, parent_id, tid, thread_name, upid, pid, process_name, ts, dur, track_id
-FROM _input_messages
-WHERE sent;
+SELECT * FROM _input_messages!('sendMessage(*') ORDER BY event_seq, id;
 
 -- … and those that were received.
 CREATE PERFETTO TABLE _input_message_received AS
-SELECT event_channel, event_seq, event_type, id, parent_id, tid, thread_name, upid, pid, process_name, ts, dur, track_id
-FROM _input_messages
-WHERE NOT sent;
+SELECT * FROM _input_messages!('receiveMessage(*') ORDER BY event_seq, id;
 
--- The name that both ends of a channel have in common.
+-- The name of a channel without what differs from run to run: "ccf6448 PopupWindow:b20fb4d" gives "PopupWindow", "b3407d8 a.b/a.b.C"
+-- gives "a.b/a.b.C", "PointerEventDispatcher23" gives "PointerEventDispatcher". Names that begin with brackets stay.
 CREATE PERFETTO FUNCTION _normalize_event_channel(
-  -- Name of the channel, as one end has it.
+  -- Name of the channel.
   event_channel STRING
 )
 RETURNS STRING AS
-SELECT regexp_replace_simple($event_channel, ' \((client|server)\)$', '');
+SELECT
+  CASE
+    WHEN $event_channel GLOB '[[]*] *' THEN $event_channel
+    WHEN $event_channel GLOB '* *:*'
+      THEN trim(substr(str_split($event_channel, ':', 0), instr($event_channel, ' ') + 1))
+    WHEN $event_channel GLOB '* *' THEN trim(substr($event_channel, instr($event_channel, ' ') + 1))
+    WHEN $event_channel GLOB '*[0-9]' THEN regexp_extract($event_channel, '^(.*[a-zA-Z])')
+    ELSE $event_channel
+  END;
 
--- When an event was read from its device.
+-- The number of an event that the name of a slice tells: "…id=0x14ae, …" or "…id=0x14ae)".
+CREATE PERFETTO FUNCTION _input_event_id_of(
+  name STRING
+)
+RETURNS STRING AS
+SELECT str_split(str_split(str_split($name, 'id=', 1), ',', 0), ')', 0);
+
+-- When events were read from their device.
 CREATE PERFETTO TABLE _input_read_time AS
 SELECT
-  regexp_extract(name, 'id=(0x[0-9a-f]+)') AS input_event_id,
-  min(ts) AS read_time,
-  min(cast_int!(regexp_extract(name, 'eventTime=([0-9]+)'))) AS event_time
+  name,
+  _input_event_id_of(name) AS input_event_id,
+  cast_int!(str_split(str_split(name, 'eventTime=', 1), ')', 0)) AS event_time,
+  ts AS read_time,
+  id,
+  track_id,
+  dur
 FROM slice
-WHERE name GLOB 'UnwantedInteractionBlocker::notifyMotion*'
-GROUP BY 1;
+WHERE name GLOB 'UnwantedInteractionBlocker::notifyMotion*';
 
--- The event that a message carried: the slice around its sending tells.
+-- The event that a message carried: the third slice around its sending tells, behind the second sign of equality. A channel is named
+-- after the process that it leads to.
 CREATE PERFETTO TABLE _event_seq_to_input_event_id AS
-SELECT m.event_seq, m.event_channel, regexp_extract(a.name, 'id=(0x[0-9a-f]+)') AS input_event_id
-FROM _input_messages AS m
-JOIN ancestor_slice(m.id) AS a
-WHERE m.sent AND m.thread_name = 'InputDispatcher' AND a.name GLOB '*id=0x*'
-GROUP BY m.id;
+SELECT
+  str_split(str_split(m.name, '=', 2), ',', 0) AS event_seq,
+  str_split(str_split(m.name, '=', 1), ',', 0) AS event_channel,
+  str_split(str_split(str_split(str_split(m.name, '=', 1), ',', 0), ' ', 1), '/', 0) AS process_name,
+  str_split(str_split(enqueue.name, '=', 2), ')', 0) AS input_event_id,
+  m.utid,
+  m.thread_name
+FROM thread_slice AS m
+JOIN slice AS publish ON publish.id = m.parent_id
+JOIN slice AS dispatch ON dispatch.id = publish.parent_id
+JOIN slice AS enqueue ON enqueue.id = dispatch.parent_id
+WHERE m.name GLOB 'sendMessage(*' AND m.thread_name = 'InputDispatcher';
 
--- Deliveries of events to the view that they are for.
+-- Deliveries of events to the view that they are for. The slice around each tells what was done, and when it was dealt with.
 CREATE PERFETTO TABLE _clean_deliver_events AS
 SELECT
   d.id,
-  regexp_extract(d.name, 'id=(0x[0-9a-f]+)') AS input_event_id,
-  regexp_extract(p.name, '_([A-Za-z]+)') AS event_action,
+  d.ts,
+  d.dur,
   d.utid,
   d.upid,
-  d.ts,
-  max(d.dur, 0) AS dur,
-  d.track_id
+  d.process_name,
+  str_split(d.name, '=', 3) AS extracted_input_event_id,
+  str_split(str_split(p.name, '_', 1), ' ', 0) AS event_action,
+  p.ts AS consume_time,
+  p.ts + p.dur AS finish_time
 FROM thread_slice AS d
 JOIN slice AS p ON p.id = d.parent_id
 WHERE d.name GLOB 'deliverInputEvent src=*';
 
 -- Turns of the user interface's thread, by the number of the frame.
 CREATE PERFETTO TABLE _frame_choreographer_lookup AS
-SELECT f.frame_id, f.upid, f.ui_thread_utid AS utid, s.id, s.track_id, s.ts, s.dur
-FROM android_frames_choreographer_do_frame AS f
-JOIN slice AS s USING (id);
+SELECT id, track_id, ts, dur, cast_int!(str_split(name, ' ', 1)) AS frame_id
+FROM slice
+WHERE name GLOB 'Choreographer#doFrame*';
 
--- Frames with that turn: (id, frame_id, upid, utid, ts, dur), id being that of the turn.
+-- Frames with that turn.
 CREATE PERFETTO TABLE _clean_android_frames AS
-SELECT c.id, c.frame_id, c.upid, c.utid, c.ts, iif(c.dur < 0, trace_end() - c.ts, c.dur) AS dur
+SELECT
+  f.ts, f.dur, c.id AS do_frame_id, c.ts AS do_frame_ts, c.dur AS do_frame_dur, f.ui_thread_utid AS utid, f.frame_id
 FROM android_frames AS f
-JOIN _frame_choreographer_lookup AS c ON c.id = f.do_frame_id;
+JOIN slice AS c ON c.id = f.do_frame_id;
 
--- The turn in which an event was delivered, if it was in one: that is its frame …
+-- The turns in which an event was delivered, if it was in one: they are its frames …
 CREATE PERFETTO TABLE _input_event_frame_intersections AS
-SELECT i.id_0 AS id, min(f.frame_id) AS frame_id
-FROM _interval_intersect!((_clean_deliver_events, _clean_android_frames), (utid)) AS i
-JOIN _clean_android_frames AS f ON f.id = i.id_1
-GROUP BY i.id_0;
+SELECT i.id_0 AS do_frame_id_key, i.id_1 AS event_id_key, 0 AS is_speculative_match
+FROM _interval_intersect!((
+  (SELECT do_frame_id AS id, do_frame_ts AS ts, do_frame_dur AS dur, utid FROM _clean_android_frames WHERE do_frame_dur > 0),
+  (SELECT id, ts, dur, utid FROM _clean_deliver_events WHERE dur > 0)
+), (utid)) AS i;
 
 -- … events that were delivered outside of one …
 CREATE PERFETTO TABLE _input_events_pending_frame_match AS
-SELECT * FROM _clean_deliver_events WHERE id NOT IN (SELECT id FROM _input_event_frame_intersections);
+SELECT * FROM _clean_deliver_events WHERE id NOT IN (SELECT event_id_key FROM _input_event_frame_intersections);
 
--- … likely show up in the next frame of the process …
+-- … likely show up in the next turn of the thread …
 CREATE PERFETTO TABLE _input_event_frame_speculative_matches AS
-SELECT id, frame_id
+SELECT do_frame_id_key, event_id_key, 1 AS is_speculative_match
 FROM (
   SELECT
-    d.id,
-    (SELECT f.frame_id FROM _clean_android_frames AS f WHERE f.upid = d.upid AND f.ts > d.ts ORDER BY f.ts LIMIT 1) AS frame_id
-  FROM _input_events_pending_frame_match AS d
+    e.id AS event_id_key,
+    (
+      SELECT f.do_frame_id
+      FROM _clean_android_frames AS f
+      WHERE f.utid = e.utid AND f.do_frame_ts >= e.ts
+      ORDER BY f.do_frame_ts
+      LIMIT 1
+    ) AS do_frame_id_key
+  FROM _input_events_pending_frame_match AS e
 )
-WHERE frame_id IS NOT NULL;
+WHERE do_frame_id_key IS NOT NULL;
 
 -- … and both together.
 CREATE PERFETTO TABLE _input_event_frame_association AS
-SELECT id, frame_id, 0 AS is_speculative_frame FROM _input_event_frame_intersections
+SELECT * FROM _input_event_frame_intersections
 UNION ALL
-SELECT id, frame_id, 1 FROM _input_event_frame_speculative_matches;
+SELECT * FROM _input_event_frame_speculative_matches;
 
--- Deliveries with the frame of each; NULL: none followed.
+-- Deliveries with the frames of each, and the channels that they came by.
 CREATE PERFETTO TABLE _input_event_id_to_android_frame AS
-SELECT d.input_event_id, d.event_action, d.upid, d.ts, a.frame_id, a.is_speculative_frame
-FROM _clean_deliver_events AS d
-LEFT JOIN _input_event_frame_association AS a USING (id);
+SELECT
+  d.extracted_input_event_id AS input_event_id,
+  d.event_action,
+  d.consume_time,
+  d.finish_time,
+  d.utid,
+  d.upid,
+  d.process_name,
+  f.frame_id,
+  f.ts AS frame_ts,
+  m.event_channel,
+  a.is_speculative_match
+FROM _input_event_frame_association AS a
+JOIN _clean_android_frames AS f ON f.do_frame_id = a.do_frame_id_key
+JOIN _clean_deliver_events AS d ON d.id = a.event_id_key
+JOIN _event_seq_to_input_event_id AS m
+  ON m.input_event_id = d.extracted_input_event_id AND m.process_name = d.process_name;
 
--- Frames of applications with the frame of the display that showed them, and when that was on the screen.
+-- Frames of applications that were shown, with the frame of the display that showed them.
 CREATE PERFETTO TABLE _app_frame_to_surface_flinger_frame AS
 SELECT
-  surface_frame_token AS app_frame_id,
-  upid AS app_upid,
-  display_frame_token AS surface_flinger_frame_id,
-  max(ts + dur) AS present_ts,
-  max(present_type != 'Dropped Frame') AS is_shown
-FROM actual_frame_timeline_slice
-WHERE surface_frame_token > 0 AND dur >= 0
-GROUP BY surface_frame_token, upid;
+  app.surface_frame_token AS app_surface_frame_token,
+  sf.ts AS surface_flinger_ts,
+  sf.dur AS surface_flinger_dur,
+  app.ts AS app_ts,
+  app.present_type,
+  app.upid
+FROM actual_frame_timeline_slice AS sf
+JOIN actual_frame_timeline_slice AS app ON app.display_frame_token = sf.display_frame_token AND app.id != sf.id
+WHERE sf.surface_frame_token IS NULL AND app.present_type != 'Dropped Frame'
+ORDER BY sf.id, app.id;
 
 CREATE PERFETTO INDEX _app_frame_to_surface_flinger_frame_by_app
-ON _app_frame_to_surface_flinger_frame(app_upid, app_frame_id);
+ON _app_frame_to_surface_flinger_frame(upid);
 
--- What an event's frame, or the first one behind it that was not dropped, shows of it, and when.
+-- Of each event that was sent and read: its frame, and when the first frame of the process that is not older was on the screen.
 CREATE PERFETTO TABLE _first_non_dropped_frame_after_input AS
 SELECT
-  i.input_event_id,
-  i.upid,
-  i.ts,
-  i.frame_id,
+  r.input_event_id,
+  r.read_time,
+  r.event_time,
   (
-    SELECT s.present_ts
+    SELECT s.surface_flinger_ts + s.surface_flinger_dur
     FROM _app_frame_to_surface_flinger_frame AS s
-    WHERE s.app_upid = i.upid AND s.app_frame_id >= i.frame_id AND s.is_shown
-    ORDER BY s.app_frame_id
+    WHERE s.upid = f.upid AND s.app_ts >= f.frame_ts
+    ORDER BY s._auto_id
     LIMIT 1
-  ) AS present_ts
-FROM _input_event_id_to_android_frame AS i
-WHERE i.frame_id IS NOT NULL;
+  ) AS present_time,
+  f.frame_id,
+  m.event_seq,
+  f.event_action,
+  f.is_speculative_match
+FROM _event_seq_to_input_event_id AS m
+JOIN _input_read_time AS r USING (input_event_id)
+LEFT JOIN _input_event_id_to_android_frame AS f
+  ON f.input_event_id = m.input_event_id AND f.event_channel = m.event_channel;
 
 -- Every event that was sent, received, answered, and the answer received.
 CREATE PERFETTO TABLE android_input_events(
@@ -205,28 +263,30 @@ CREATE PERFETTO TABLE android_input_events(
   receive_dur DURATION,
   -- The frame that shows it.
   frame_id LONG,
-  -- Is the frame a guess? Never: frames that are not known are NULL.
+  -- Is the frame a guess, the next one of the thread? NULL: no frame is known.
   is_speculative_frame BOOL,
   -- When the device says that it happened.
   event_time TIMESTAMP
 ) AS
 WITH
-  -- one row a message, channels by the name that both ends share
-  messages AS (
-    SELECT *, _normalize_event_channel(event_channel) AS channel
-    FROM _input_messages
+  -- both ends of a channel, by the name that the system has for it
+  received AS (
+    SELECT *, replace(event_channel, '(client)', '(server)') AS channel
+    FROM _input_message_received
+    WHERE event_type NOT IN ('0x2', 'FINISHED')
   ),
-  acknowledged AS (SELECT * FROM messages WHERE NOT sent AND event_type IN ('0x2', 'FINISHED'))
+  finished AS (
+    SELECT *, replace(event_channel, '(client)', '(server)') AS channel
+    FROM _input_message_sent
+    WHERE thread_name != 'InputDispatcher'
+  ),
+  acknowledged AS (SELECT * FROM _input_message_received WHERE event_type IN ('0x2', 'FINISHED'))
 SELECT
   r.ts - d.ts AS dispatch_latency_dur,
   f.ts - r.ts AS handling_latency_dur,
   a.ts - f.ts AS ack_latency_dur,
   a.ts - d.ts AS total_latency_dur,
-  (
-    SELECT p.present_ts
-    FROM _first_non_dropped_frame_after_input AS p
-    WHERE p.input_event_id = e.input_event_id AND p.upid = e.upid AND p.ts = e.ts
-  ) - t.read_time AS end_to_end_latency_dur,
+  e.present_time - e.read_time AS end_to_end_latency_dur,
   f.tid,
   f.thread_name,
   f.upid,
@@ -236,50 +296,41 @@ SELECT
   e.event_action,
   d.event_seq,
   d.event_channel,
-  d.channel AS normalized_event_channel,
+  _normalize_event_channel(d.event_channel) AS normalized_event_channel,
   i.input_event_id,
   t.read_time,
   d.track_id AS dispatch_track_id,
   d.ts AS dispatch_ts,
   d.dur AS dispatch_dur,
-  r.track_id AS receive_track_id,
   r.ts AS receive_ts,
   r.dur AS receive_dur,
+  r.track_id AS receive_track_id,
   e.frame_id,
-  e.is_speculative_frame,
+  e.is_speculative_match AS is_speculative_frame,
   t.event_time
-FROM messages AS d
-JOIN messages AS r
-  ON r.channel = d.channel AND r.event_seq = d.event_seq AND NOT r.sent AND r.event_type NOT IN ('0x2', 'FINISHED')
-JOIN messages AS f
-  ON f.channel = d.channel AND f.event_seq = d.event_seq AND f.sent AND f.thread_name != 'InputDispatcher'
-JOIN acknowledged AS a ON a.channel = d.channel AND a.event_seq = d.event_seq
+FROM _input_message_sent AS d
+JOIN received AS r ON r.channel = d.event_channel AND r.event_seq = d.event_seq
+JOIN finished AS f ON f.channel = d.event_channel AND f.event_seq = d.event_seq
+JOIN acknowledged AS a ON a.event_channel = d.event_channel AND a.event_seq = d.event_seq
+LEFT JOIN _first_non_dropped_frame_after_input AS e ON e.event_seq = d.event_seq
 LEFT JOIN _event_seq_to_input_event_id AS i ON i.event_seq = d.event_seq AND i.event_channel = d.event_channel
-LEFT JOIN _input_read_time AS t USING (input_event_id)
-LEFT JOIN _input_event_id_to_android_frame AS e ON e.input_event_id = i.input_event_id AND e.ts >= r.ts AND e.ts <= f.ts
-WHERE d.sent AND d.thread_name = 'InputDispatcher'
-ORDER BY d.ts;
+LEFT JOIN _input_read_time AS t ON t.input_event_id = i.input_event_id
+WHERE d.thread_name = 'InputDispatcher'
+ORDER BY d.event_seq, d.event_channel;
 
--- The first delivery of each event in a process.
+-- Applications' work on messages, by the number of the message in its channel.
 CREATE PERFETTO TABLE _input_consumers_lookup AS
-SELECT input_event_id, upid, min(ts) AS ts, id, track_id, dur
-FROM _clean_deliver_events
-GROUP BY input_event_id, upid;
+SELECT id, track_id, ts, dur, printf('0x%x', extract_arg(arg_set_id, 'cookie')) AS cookie
+FROM slice
+WHERE name GLOB 'InputConsumer processing on*';
 
--- The stages of every event: reading, sending, receipt, and the delivery to the application's view.
+-- The stages of every event: reading, sending, receipt, and the application's work on it.
 CREATE PERFETTO TABLE _input_lifecycles AS
-WITH
-  readers AS (
-    SELECT regexp_extract(name, 'id=(0x[0-9a-f]+)') AS input_event_id, min(ts) AS ts, id, track_id, dur
-    FROM slice
-    WHERE name GLOB 'UnwantedInteractionBlocker::notifyMotion*'
-    GROUP BY 1
-  )
 SELECT
   e.input_event_id AS input_id,
   e.event_channel AS channel,
   e.end_to_end_latency_dur AS total_latency,
-  a.ts AS ts_reader,
+  a.read_time AS ts_reader,
   d.ts AS ts_dispatch,
   r.ts AS ts_receive,
   c.ts AS ts_consume,
@@ -297,12 +348,12 @@ SELECT
   c.dur AS dur_consume,
   e.is_speculative_frame
 FROM android_input_events AS e
-JOIN _input_messages AS d
-  ON d.track_id = e.dispatch_track_id AND d.ts = e.dispatch_ts AND d.event_seq = e.event_seq AND d.sent
-JOIN _input_messages AS r
-  ON r.track_id = e.receive_track_id AND r.ts = e.receive_ts AND r.event_seq = e.event_seq AND NOT r.sent
-LEFT JOIN readers AS a ON a.input_event_id = e.input_event_id
-LEFT JOIN _input_consumers_lookup AS c ON c.input_event_id = e.input_event_id AND c.upid = e.upid;
+JOIN _input_message_sent AS d
+  ON d.track_id = e.dispatch_track_id AND d.ts = e.dispatch_ts AND d.event_seq = e.event_seq
+JOIN _input_message_received AS r
+  ON r.track_id = e.receive_track_id AND r.ts = e.receive_ts AND r.event_seq = e.event_seq
+LEFT JOIN _input_read_time AS a ON a.read_time = e.read_time AND a.input_event_id = e.input_event_id
+LEFT JOIN _input_consumers_lookup AS c ON c.cookie = e.event_seq;
 
 -- The whole way of the input event that a slice is a stage of.
 CREATE PERFETTO FUNCTION _android_input_lifecycle_by_slice_id(

@@ -1,4 +1,4 @@
--- Jobs that the system ran for applications, by its slices "*job*<uid>package/service#number".
+-- Jobs that the system ran for applications, by its slices "*job*<uid>package/service#number" of the track JobScheduler.
 
 -- The jobs.
 CREATE PERFETTO TABLE android_job_scheduler_events(
@@ -20,15 +20,15 @@ CREATE PERFETTO TABLE android_job_scheduler_events(
   dur DURATION
 ) AS
 SELECT
-  cast_int!(regexp_extract(s.name, '#(-?[0-9]+)')) AS job_id,
-  cast_int!(regexp_extract(s.name, '<([0-9]+)>')) AS uid,
-  regexp_extract(s.name, '>([^/]*)/') AS package_name,
-  regexp_extract(s.name, '/([^#]*)#') AS job_service_name,
+  cast_int!(str_split(s.name, '#', 1)) AS job_id,
+  cast_int!(str_split(str_split(s.name, '<', 1), '>', 0)) AS uid,
+  str_split(str_split(s.name, '>', 1), '/', 0) AS package_name,
+  str_split(str_split(s.name, '/', 1), '#', 0) AS job_service_name,
   s.track_id,
   s.id,
   s.ts,
-  iif(s.dur < 0, trace_end() - s.ts, s.dur) AS dur
+  iif(s.dur = -1, trace_end() - s.ts, s.dur) AS dur
 FROM slice AS s
 JOIN process_track AS t ON t.id = s.track_id
 JOIN process AS p USING (upid)
-WHERE p.name = 'system_server' AND s.name GLOB '*job*<*>*/*#*';
+WHERE p.name = 'system_server' AND s.name GLOB '*job*' AND t.name = 'JobScheduler';

@@ -20,8 +20,7 @@ SELECT
   ts,
   arg_set_id,
   _job_field(arg_set_id, 'job_name') AS job_name,
-  coalesce(extract_arg(arg_set_id, 'scheduled_job_state_changed.attribution_node[0].uid'), _job_field(arg_set_id, 'uid'))
-    AS uid,
+  _job_field(arg_set_id, 'attribution_node[0].uid') AS uid,
   _job_field(arg_set_id, 'job_id') AS job_id,
   _job_field(arg_set_id, 'state') AS state,
   _job_field(arg_set_id, 'effective_priority') AS effective_priority,
@@ -33,14 +32,15 @@ SELECT
   _job_field(arg_set_id, 'has_idle_constraint') AS has_idle_constraint,
   _job_field(arg_set_id, 'has_storage_not_low_constraint') AS has_storage_not_low_constraint,
   _job_field(arg_set_id, 'has_timing_delay_constraint') AS has_timing_delay_constraint,
-  _job_field(arg_set_id, 'is_prefetch') AS is_prefetch,
+  _job_field(arg_set_id, 'is_prefetch') = 1 AS is_prefetch,
   _job_field(arg_set_id, 'is_requested_expedited_job') AS is_requested_expedited_job,
   _job_field(arg_set_id, 'is_running_as_expedited_job') AS is_running_as_expedited_job,
   _job_field(arg_set_id, 'num_previous_attempts') AS num_previous_attempts,
   _job_field(arg_set_id, 'requested_priority') AS requested_priority,
   _job_field(arg_set_id, 'standby_bucket') AS standby_bucket,
   _job_field(arg_set_id, 'is_periodic') AS is_periodic,
-  _job_field(arg_set_id, 'has_flexibility_constraint') AS has_flex_constraint,
+  -- what is periodic may be moved within its period
+  _job_field(arg_set_id, 'is_periodic') AS has_flex_constraint,
   _job_field(arg_set_id, 'is_requested_as_user_initiated_job') AS is_requested_as_user_initiated_job,
   _job_field(arg_set_id, 'is_running_as_user_initiated_job') AS is_running_as_user_initiated_job,
   _job_field(arg_set_id, 'deadline_ms') AS deadline_ms,
@@ -52,7 +52,7 @@ SELECT
 FROM android_statsd_atoms
 WHERE name = 'scheduled_job_state_changed';
 
--- A job's runs: from STARTED to the next event of the same job.
+-- A job's runs: from STARTED to the next event of the same job, those of calling it off apart.
 CREATE PERFETTO TABLE _job_runs AS
 WITH
   paired AS (
@@ -60,18 +60,23 @@ WITH
       *,
       lead(ts) OVER by_job AS next_ts,
       lead(state) OVER by_job AS next_state,
-      lead(internal_stop_reason) OVER by_job AS next_internal_stop_reason,
-      lead(public_stop_reason) OVER by_job AS next_public_stop_reason
+      lead(internal_stop_reason, 1, 'INTERNAL_STOP_REASON_UNKNOWN') OVER by_job AS next_internal_stop_reason,
+      lead(public_stop_reason, 1, 'PUBLIC_STOP_REASON_UNKNOWN') OVER by_job AS next_public_stop_reason
     FROM _job_states
+    WHERE state != 'CANCELLED'
     WINDOW by_job AS (PARTITION BY uid, job_name, job_id ORDER BY ts)
   )
 SELECT
   row_number() OVER (ORDER BY ts) AS id,
   *,
   next_ts - ts AS dur,
-  -- "@namespace@package/service", "*job*/package/service" or "package/service"
-  coalesce(regexp_extract(job_name, '@([^@/]+)/[^/]*$'), regexp_extract(job_name, '([^/@*]+)/[^/]*$')) AS package_name,
-  regexp_extract(job_name, '^@([^@]+)@') AS job_namespace
+  -- "@namespace@tag/package", "@namespace@package/service", "package/service" or "tag/package"
+  CASE
+    WHEN substr(job_name, 1, 1) != '@' THEN str_split(job_name, '/', 0)
+    WHEN substr(str_split(job_name, '/', 1), 1, 3) = 'com' THEN str_split(job_name, '/', 1)
+    ELSE str_split(str_split(job_name, '/', 0), '@', 2)
+  END AS package_name,
+  iif(substr(job_name, 1, 1) = '@', str_split(job_name, '@', 1), str_split(job_name, '/', 1)) AS job_namespace
 FROM paired
 WHERE state = 'STARTED' AND next_state IN ('FINISHED', 'SCHEDULED') AND next_ts > ts;
 
@@ -191,8 +196,8 @@ FROM _job_runs AS r;
 CREATE PERFETTO TABLE _charging_screen_states AS
 SELECT row_number() OVER () AS id, i.ts, i.dur, c.charging_state, s.screen_state
 FROM _interval_intersect!((
-  (SELECT id, ts, dur FROM android_charging_states WHERE dur > 0),
-  (SELECT id, ts, dur FROM android_screen_state WHERE dur > 0)
+  (SELECT id, ts, dur FROM android_charging_states),
+  (SELECT id, ts, dur FROM android_screen_state)
 ), ()) AS i
 JOIN android_charging_states AS c ON c.id = i.id_0
 JOIN android_screen_state AS s ON s.id = i.id_1;
@@ -205,7 +210,7 @@ CREATE PERFETTO TABLE android_job_scheduler_with_screen_charging_states(
   dur DURATION,
   -- Row of slice.
   slice_id JOINID(slice.id),
-  -- Name of the job.
+  -- Name of the job, with its number behind a line.
   job_name STRING,
   -- Number of the job, of its application's choosing.
   job_id LONG,
@@ -276,9 +281,9 @@ SELECT
   i.ts,
   i.dur,
   j.slice_id,
-  j.job_name,
-  j.job_id,
+  j.job_name || '_' || j.job_id AS job_name,
   j.uid,
+  j.job_id,
   j.dur AS job_dur,
   j.package_name,
   j.job_namespace,

@@ -7,22 +7,21 @@ INCLUDE PERFETTO MODULE counters.intervals;
 CREATE PERFETTO TABLE _kernel_wakelock_track AS
 SELECT
   id,
-  extract_arg(dimension_arg_set_id, 'wakelock_name') AS name,
+  name,
   extract_arg(dimension_arg_set_id, 'wakelock_type') AS type
 FROM track
 WHERE type = 'android_kernel_wakelock';
 
--- Time held between samples.
+-- Time held between samples; NULL behind the last one.
 CREATE PERFETTO TABLE _android_kernel_wakelocks_base AS
-SELECT
-  c.ts,
-  lead(c.ts) OVER one - c.ts AS dur,
-  t.name,
-  t.type,
-  CAST(lead(c.value) OVER one - c.value AS INT) AS held_dur
-FROM counter AS c
-JOIN _kernel_wakelock_track AS t ON t.id = c.track_id
-WINDOW one AS (PARTITION BY c.track_id ORDER BY c.ts);
+SELECT i.ts, i.ts AS original_ts, i.dur, t.name, hash(t.name) AS name_int, t.type, i.next_value - i.value AS held_dur
+FROM counter_leading_intervals!((
+  SELECT id, ts, track_id, value FROM counter WHERE track_id IN (SELECT id FROM _kernel_wakelock_track)
+)) AS i
+JOIN _kernel_wakelock_track AS t ON t.id = i.track_id;
+
+CREATE VIRTUAL TABLE _android_kernel_wakelocks_joined
+USING span_join(_android_kernel_wakelocks_base PARTITIONED name_int, android_suspend_state);
 
 -- Time held between samples, and its part of the time awake.
 CREATE PERFETTO TABLE android_kernel_wakelocks(
@@ -41,9 +40,24 @@ CREATE PERFETTO TABLE android_kernel_wakelocks(
   -- Part of the time awake that it was held: 0 to 1.
   held_ratio DOUBLE
 ) AS
-SELECT ts, dur, awake_dur, name, type, held_dur, max(min(held_dur * 1.0 / awake_dur, 1.0), 0.0) AS held_ratio
-FROM (
-  SELECT ts, dur, _extract_duration_without_suspend(ts, dur) AS awake_dur, name, type, held_dur
-  FROM _android_kernel_wakelocks_base
-  WHERE dur IS NOT NULL
-);
+WITH
+  spans AS (
+    SELECT
+      original_ts AS ts,
+      name,
+      type,
+      held_dur,
+      sum(dur) AS dur,
+      sum(iif(power_state = 'awake', dur, 0)) AS awake_dur
+    FROM _android_kernel_wakelocks_joined
+    GROUP BY original_ts, name, type, held_dur
+  )
+SELECT
+  ts,
+  dur,
+  awake_dur,
+  name,
+  type,
+  cast_int!(held_dur) AS held_dur,
+  max(min(held_dur / awake_dur, 1.0), 0.0) AS held_ratio
+FROM spans;

@@ -4,6 +4,13 @@ INCLUDE PERFETTO MODULE android.suspend;
 INCLUDE PERFETTO MODULE intervals.intersect;
 INCLUDE PERFETTO MODULE slices.with_context;
 
+-- The method that a text begins with: "void a.B.run(int)(B.java:12) …" gives "void a.B.run(int)".
+CREATE PERFETTO FUNCTION _monitor_contention_method(
+  text STRING
+)
+RETURNS STRING AS
+SELECT str_split($text, '(', 0) || '(' || str_split($text, '(', 1);
+
 -- Name of the thread that has the lock.
 CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocking_thread(
   -- Name of the slice that waits.
@@ -11,7 +18,7 @@ CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocking_thr
 )
 -- The name; NULL: the slice is none of a wait.
 RETURNS STRING AS
-SELECT regexp_extract($slice_name, 'with owner (.*) \([0-9]+\) at');
+SELECT str_split(str_split($slice_name, 'with owner ', 1), ' (', 0);
 
 -- Its number.
 CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocking_tid(
@@ -20,7 +27,7 @@ CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocking_tid
 )
 -- The kernel's number of the thread; NULL: the slice is none of a wait.
 RETURNS LONG AS
-SELECT CAST(regexp_extract($slice_name, 'with owner .* \(([0-9]+)\) at') AS INT);
+SELECT cast_int!(str_split(str_split($slice_name, ' (', 1), ')', 0));
 
 -- The method that has the lock.
 CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocking_method(
@@ -29,7 +36,7 @@ CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocking_met
 )
 -- The method; NULL: the slice is none of a wait.
 RETURNS STRING AS
-SELECT regexp_extract($slice_name, '\) at (.*)\([^()]*:[0-9-]+\) waiters');
+SELECT _monitor_contention_method(str_split($slice_name, ') at ', 1));
 
 -- The same without types.
 CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_short_blocking_method(
@@ -38,7 +45,7 @@ CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_short_blocki
 )
 -- The method; NULL: the slice is none of a wait.
 RETURNS STRING AS
-SELECT regexp_extract(android_extract_android_monitor_contention_blocking_method($slice_name), '([^ ]+)\(');
+SELECT str_split(str_split(android_extract_android_monitor_contention_blocking_method($slice_name), ' ', 1), '(', 0);
 
 -- The method that waits.
 CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocked_method(
@@ -47,7 +54,7 @@ CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocked_meth
 )
 -- The method; NULL: the slice is none of a wait.
 RETURNS STRING AS
-SELECT regexp_extract($slice_name, 'blocking from (.*)\([^()]*\)');
+SELECT _monitor_contention_method(str_split($slice_name, 'blocking from ', 1));
 
 -- The same without types.
 CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_short_blocked_method(
@@ -56,7 +63,7 @@ CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_short_blocke
 )
 -- The method; NULL: the slice is none of a wait.
 RETURNS STRING AS
-SELECT regexp_extract(android_extract_android_monitor_contention_blocked_method($slice_name), '([^ ]+)\(');
+SELECT str_split(str_split(android_extract_android_monitor_contention_blocked_method($slice_name), ' ', 1), '(', 0);
 
 -- How many threads wait already.
 CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_waiter_count(
@@ -65,7 +72,7 @@ CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_waiter_count
 )
 -- A count; NULL: the slice is none of a wait.
 RETURNS LONG AS
-SELECT CAST(regexp_extract($slice_name, 'waiters=([0-9]+)') AS INT);
+SELECT cast_int!(str_split(str_split($slice_name, 'waiters=', 1), ' ', 0));
 
 -- Source line of the method that has the lock.
 CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocking_src(
@@ -74,7 +81,7 @@ CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocking_src
 )
 -- File and line; NULL: the slice is none of a wait.
 RETURNS STRING AS
-SELECT regexp_extract($slice_name, '\(([^()]*:[0-9-]+)\) waiters');
+SELECT str_split(str_split($slice_name, ')(', 1), ')', 0);
 
 -- Source line of the method that waits.
 CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocked_src(
@@ -83,13 +90,21 @@ CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocked_src(
 )
 -- File and line; NULL: the slice is none of a wait.
 RETURNS STRING AS
-SELECT regexp_extract($slice_name, 'blocking from .*\(([^()]*)\)');
+SELECT str_split(str_split($slice_name, ')(', 2), ')', 0);
 
--- Slices whose name tells everything.
+-- Slices of waits with nothing inside but the runtime's own slice of the lock, if that.
 CREATE PERFETTO TABLE _valid_android_monitor_contention AS
-SELECT id FROM slice WHERE name GLOB 'monitor contention*blocking from*';
+SELECT s.id
+FROM slice AS s
+LEFT JOIN slice AS inner ON inner.parent_id = s.id
+LEFT JOIN slice AS innermost ON innermost.parent_id = inner.id
+WHERE
+  s.name GLOB 'monitor contention*'
+  AND (inner.name IS NULL OR inner.name GLOB 'Lock contention*')
+  AND innermost.name IS NULL
+GROUP BY s.id;
 
--- One row for each wait.
+-- One row for each wait that ended and tells both methods.
 CREATE PERFETTO TABLE android_monitor_contention(
   -- Method that holds the lock.
   blocking_method STRING,
@@ -181,7 +196,12 @@ FROM thread_slice AS s
 JOIN _valid_android_monitor_contention AS v USING (id)
 LEFT JOIN thread AS o
   ON o.upid = s.upid AND o.tid = android_extract_android_monitor_contention_blocking_tid(s.name)
-LEFT JOIN slice AS b ON b.id = (SELECT a.id FROM ancestor_slice(s.id) AS a WHERE a.name = 'binder reply' LIMIT 1);
+LEFT JOIN slice AS b ON b.id = (SELECT a.id FROM ancestor_slice(s.id) AS a WHERE a.name = 'binder reply' LIMIT 1)
+WHERE
+  s.dur != -1
+  AND android_extract_android_monitor_contention_short_blocking_method(s.name) IS NOT NULL
+  AND android_extract_android_monitor_contention_short_blocked_method(s.name) IS NOT NULL
+ORDER BY s.id;
 
 -- Waits, and those that their owners were in: one row for each of these.
 CREATE PERFETTO TABLE _children AS
@@ -271,22 +291,13 @@ FROM android_monitor_contention AS m
 LEFT JOIN _children AS p ON p.child_id = m.id
 LEFT JOIN _child_of AS c ON c.parent_id = m.id;
 
--- The first of those who wait for a lock, up to when one of them gets it: another one may be quicker than the first.
+-- The first of those who wait for a method to give up its lock, up to when one of them gets it: another one may be quicker.
 CREATE PERFETTO VIEW _first_blocked_contention AS
-SELECT
-  w.id,
-  w.blocking_utid,
-  w.ts,
-  min(w.dur, coalesce(min(o.ts + o.dur) - w.ts, w.dur)) AS dur
+SELECT w.id, w.blocking_utid, w.ts, min(o.ts + o.dur) - w.ts AS dur
 FROM android_monitor_contention AS w
-LEFT JOIN android_monitor_contention AS o
-  ON o.blocking_utid = w.blocking_utid
-  AND o.blocking_src IS w.blocking_src
-  AND o.blocking_method = w.blocking_method
-  AND o.waiter_count > 0
-  AND o.ts >= w.ts
-  AND o.ts < w.ts + w.dur
-WHERE w.waiter_count = 0 AND w.dur >= 0
+JOIN android_monitor_contention AS o
+  ON o.blocking_utid = w.blocking_utid AND o.blocking_method = w.blocking_method AND o.ts BETWEEN w.ts AND w.ts + w.dur
+WHERE w.waiter_count = 0
 GROUP BY w.id;
 
 -- States of the threads that they wait for.
@@ -349,8 +360,8 @@ FROM android_monitor_contention_chain_thread_state
 WHERE blocked_function IS NOT NULL
 GROUP BY id, blocked_function;
 
--- Who waited for whom in a process, as a profile of the time waited: "thread:method" of the one that waits below that of the
--- one that has the lock. Threads that serve calls count as one.
+-- Who waited for whom in a process, as a profile of the time waited: below each thread and method that waits the one that has
+-- the lock, and below that what it waits for itself. Threads that serve calls count as one.
 CREATE PERFETTO FUNCTION android_monitor_contention_graph(
   -- The process that is looked at: row of process.
   upid JOINID(process.id)
@@ -360,30 +371,26 @@ RETURNS TABLE(
   pprof BYTES
 ) AS
 WITH RECURSIVE
-  -- from each wait up to the lock at the end of its chain
-  chain(id, dur, at, stack) AS (
+  waits AS (
     SELECT
       id,
-      dur,
       parent_id,
+      dur,
       cat_stacks(
-        iif(blocking_thread_name GLOB 'binder:*', 'binder', blocking_thread_name) || ':' || short_blocking_method,
-        iif(blocked_thread_name GLOB 'binder:*', 'binder', blocked_thread_name) || ':' || short_blocked_method
-      )
+        iif(blocked_thread_name GLOB 'binder:*', 'binder', blocked_thread_name) || ':' || short_blocked_method,
+        iif(blocking_thread_name GLOB 'binder:*', 'binder', blocking_thread_name) || ':' || short_blocking_method
+      ) AS stack
     FROM android_monitor_contention_chain
     WHERE upid = $upid
+    GROUP BY id, parent_id
+  ),
+  -- from the waits whose owners wait for nobody to those that wait for these
+  chain(id, dur, stack) AS (
+    SELECT id, dur, stack FROM waits WHERE parent_id IS NULL
     UNION ALL
-    SELECT
-      c.id,
-      c.dur,
-      p.parent_id,
-      cat_stacks(
-        iif(p.blocking_thread_name GLOB 'binder:*', 'binder', p.blocking_thread_name) || ':' || p.short_blocking_method,
-        c.stack
-      )
+    SELECT w.id, w.dur, cat_stacks(w.stack, c.stack)
     FROM chain AS c
-    JOIN android_monitor_contention_chain AS p ON p.id = c.at
+    JOIN waits AS w ON w.parent_id = c.id
   )
 SELECT experimental_profile(stack, 'duration', 'ns', dur) AS pprof
-FROM chain
-WHERE at IS NULL;
+FROM chain;

@@ -12,22 +12,16 @@ CREATE PERFETTO FUNCTION android_oom_adj_score_to_bucket_name(
 RETURNS STRING AS
 SELECT
   CASE
-    WHEN $oom_score IS NULL THEN NULL
-    WHEN $oom_score < -900 THEN 'native'
-    WHEN $oom_score < -800 THEN 'system'
-    WHEN $oom_score < 0 THEN 'persistent'
+    WHEN $oom_score < 0 THEN 'system'
     WHEN $oom_score < 100 THEN 'foreground'
-    WHEN $oom_score < 200 THEN 'visible'
-    WHEN $oom_score < 250 THEN 'perceptible'
-    WHEN $oom_score < 500 THEN 'service'
-    WHEN $oom_score < 600 THEN 'service_a'
-    WHEN $oom_score < 700 THEN 'home'
-    WHEN $oom_score < 800 THEN 'previous'
-    WHEN $oom_score < 900 THEN 'service_b'
-    ELSE 'cached'
+    WHEN $oom_score < 200 THEN 'bfgs'
+    WHEN $oom_score = 200 THEN 'foreground_service'
+    WHEN $oom_score < 250 THEN 'job'
+    WHEN $oom_score < 900 THEN 'background'
+    WHEN $oom_score >= 900 THEN 'cached'
   END;
 
--- The same; processes of the system are named by their number.
+-- The same in more groups. Scores that belong to none are told apart by the number of the application.
 CREATE PERFETTO FUNCTION android_oom_adj_score_to_detailed_bucket_name(
   -- Score of the process.
   value LONG,
@@ -36,7 +30,34 @@ CREATE PERFETTO FUNCTION android_oom_adj_score_to_detailed_bucket_name(
 )
 -- Name of the group.
 RETURNS STRING AS
-SELECT iif($android_appid < 10000 AND $value < -800, 'system', android_oom_adj_score_to_bucket_name($value));
+WITH
+  groups(first, last, name) AS (
+    VALUES
+      (-1000, -1000, 'native'),
+      (-900, -900, 'system'),
+      (-800, -800, 'persistent_proc'),
+      (-700, -700, 'persistent_service'),
+      (-600, -600, 'logcat'),
+      (0, 0, 'foreground_app'),
+      (50, 50, 'perceptible_foreground_app'),
+      (100, 199, 'visible_app'),
+      (200, 224, 'perceptible_app'),
+      (225, 249, 'perceptible_medium_app'),
+      (250, 299, 'perceptible_low_app'),
+      (300, 399, 'backup'),
+      (400, 499, 'heavy_weight_app'),
+      (500, 599, 'service'),
+      (600, 699, 'home_app'),
+      (700, 799, 'previous_app'),
+      (800, 899, 'service_b'),
+      (900, 949, 'cached_app'),
+      (950, 9223372036854775807, 'cached_app_lmk_first')
+  )
+SELECT
+  coalesce(
+    (SELECT name FROM groups WHERE $value BETWEEN first AND last),
+    CASE WHEN $android_appid IS NULL THEN 'unknown' WHEN $android_appid < 10000 THEN 'unknown_native' ELSE 'unknown_app' END
+  );
 
 CREATE PERFETTO TABLE _oom_adjuster_intervals AS
 SELECT i.ts, i.dur, CAST(i.value AS INT) AS score, t.upid
@@ -56,12 +77,12 @@ SELECT
   s.dur,
   s.track_id,
   s.thread_name,
-  substr(s.name, length('updateOomAdj_') + 1) AS reason,
+  str_split(s.name, '_', 1) AS reason,
   around.name AS asked_by,
   p.machine_id
 FROM thread_slice AS s
 JOIN process AS p USING (upid)
-LEFT JOIN slice AS around ON around.id = s.parent_id
+LEFT JOIN slice AS around ON around.id = s.parent_id AND around.dur != -1
 WHERE s.name GLOB 'updateOomAdj_*' AND s.process_name = 'system_server';
 
 -- Of each score, the last of those slices that began before it.
@@ -108,7 +129,7 @@ CREATE PERFETTO VIEW android_oom_adj_intervals(
   oom_adj_thread_name STRING,
   -- Why scores were computed, as that slice says; NULL: none.
   oom_adj_reason STRING,
-  -- Name of the slice around it; NULL: none.
+  -- Name of the slice around it; NULL: none, or one that did not end.
   oom_adj_trigger STRING
 ) AS
 SELECT

@@ -1,5 +1,7 @@
 -- Energy that rails of a phone delivered.
 
+INCLUDE PERFETTO MODULE counters.intervals;
+
 -- The rails and what they feed.
 CREATE PERFETTO TABLE android_power_rails_metadata(
   -- Name of the rail's track.
@@ -25,7 +27,7 @@ SELECT
 FROM counter_track AS t
 WHERE t.type = 'power_rails';
 
--- Energy between samples.
+-- Energy between samples; the last one reaches to the end of the trace.
 CREATE PERFETTO TABLE android_power_rails_counters(
   -- Row of counter.
   id ID(counter.id),
@@ -39,11 +41,11 @@ CREATE PERFETTO TABLE android_power_rails_counters(
   raw_power_rail_name STRING,
   -- Energy since boot at the start, in microwatt seconds.
   energy_since_boot DOUBLE,
-  -- Energy since boot at the end, in microwatt seconds.
+  -- Energy since boot at the end, in microwatt seconds; NULL behind the last sample, as the power is.
   energy_since_boot_at_end DOUBLE,
   -- Average power in milliwatts.
   average_power DOUBLE,
-  -- Energy between the two, in microwatt seconds.
+  -- Energy since the span before, in microwatt seconds; NULL for the first one.
   energy_delta DOUBLE,
   -- Row of track.
   track_id JOINID(track.id),
@@ -51,17 +53,18 @@ CREATE PERFETTO TABLE android_power_rails_counters(
   value DOUBLE
 ) AS
 SELECT
-  c.id,
-  c.ts,
-  lead(c.ts) OVER one - c.ts AS dur,
+  i.id,
+  i.ts,
+  i.dur,
   m.power_rail_name,
   m.raw_power_rail_name,
-  c.value AS energy_since_boot,
-  lead(c.value) OVER one AS energy_since_boot_at_end,
-  (lead(c.value) OVER one - c.value) * 1e6 / (lead(c.ts) OVER one - c.ts) AS average_power,
-  lead(c.value) OVER one - c.value AS energy_delta,
-  c.track_id,
-  c.value
-FROM counter AS c
-JOIN android_power_rails_metadata AS m ON m.track_id = c.track_id
-WINDOW one AS (PARTITION BY c.track_id ORDER BY c.ts);
+  i.value AS energy_since_boot,
+  i.next_value AS energy_since_boot_at_end,
+  1e6 * ((i.next_value - i.value) / i.dur) AS average_power,
+  i.delta_value AS energy_delta,
+  i.track_id,
+  i.value
+FROM counter_leading_intervals!((
+  SELECT id, ts, track_id, value FROM counter WHERE track_id IN (SELECT track_id FROM android_power_rails_metadata)
+)) AS i
+JOIN android_power_rails_metadata AS m ON m.track_id = i.track_id;

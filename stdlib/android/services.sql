@@ -1,60 +1,36 @@
 -- Services of applications, from the request to the call that answers it.
 
-INCLUDE PERFETTO MODULE android.oom_adjuster;
+INCLUDE PERFETTO MODULE android.binder;
+INCLUDE PERFETTO MODULE graphs.search;
 INCLUDE PERFETTO MODULE slices.with_context;
 
--- "requestServiceBinding: bindSeq=N …" in the client and "serviceBind: token=ServiceRecord{…} act=… cmp=… flg=… bindSeq=N}" in
--- the server.
-CREATE PERFETTO TABLE _service_bind_marks AS
+-- The requests: instants "requestServiceBinding: bindSeq=N …" with the call right behind them: (id, ts, dur, utid, bind_seq), id being
+-- that of the call.
+CREATE PERFETTO TABLE _bind_dispatch AS
+SELECT c.id, c.ts, c.dur, r.utid, cast_int!(str_split(str_split(r.name, 'bindSeq=', 1), ' ', 0)) AS bind_seq
+FROM graph_next_sibling!((
+  SELECT id AS node_id, parent_id AS node_parent_id, ts AS sort_key FROM slice WHERE dur = 0
+)) AS g
+JOIN thread_slice AS r ON r.id = g.node_id
+JOIN slice AS c ON c.id = g.next_node_id
+WHERE r.name GLOB 'requestServiceBinding*' AND c.name = 'binder transaction async';
+
+-- What receives them: slices "serviceBind: token=ServiceRecord{… act=… cmp=… flg=… bindSeq=N}".
+CREATE PERFETTO TABLE _bind_receive AS
 SELECT
   id,
   ts,
   dur,
-  name,
-  utid,
-  name GLOB 'requestServiceBinding*' AS is_request,
-  cast_int!(regexp_extract(name, 'bindSeq=([0-9]+)')) AS bind_seq
-FROM thread_slice
-WHERE name GLOB 'requestServiceBinding*' OR name GLOB 'serviceBind:*';
+  track_id,
+  replace(str_split(str_split(name, 'token=', 1), ' ', 0), 'ServiceRecord{', '') AS token,
+  str_split(str_split(name, 'act=', 1), ' ', 0) AS act,
+  str_split(str_split(name, 'cmp=', 1), ' ', 0) AS cmp,
+  str_split(str_split(name, 'flg=', 1), ' ', 0) AS flg,
+  cast_int!(str_split(str_split(name, 'bindSeq=', 1), '}', 0)) AS bind_seq
+FROM slice
+WHERE name GLOB 'serviceBind:*';
 
--- The requests …
-CREATE PERFETTO TABLE _bind_dispatch AS
-SELECT m.id, m.ts, m.dur, m.name, m.bind_seq, t.tid, t.name AS thread_name, p.pid, p.upid, m.utid, p.name AS process_name
-FROM _service_bind_marks AS m
-JOIN thread AS t USING (utid)
-JOIN process AS p USING (upid)
-WHERE m.is_request;
-
--- … and what receives them.
-CREATE PERFETTO TABLE _bind_receive AS
-SELECT
-  m.id,
-  m.ts,
-  m.dur,
-  m.bind_seq,
-  regexp_extract(m.name, 'token=ServiceRecord\{([^ ]*)') AS token,
-  regexp_extract(m.name, 'act=([^ ]*)') AS act,
-  regexp_extract(m.name, 'cmp=([^ }]*)') AS cmp,
-  regexp_extract(m.name, 'flg=([^ }]*)') AS flg,
-  t.tid,
-  t.name AS thread_name,
-  p.pid,
-  p.upid,
-  m.utid,
-  p.name AS process_name
-FROM _service_bind_marks AS m
-JOIN thread AS t USING (utid)
-JOIN process AS p USING (upid)
-WHERE NOT m.is_request;
-
-CREATE PERFETTO FUNCTION _service_oom_score(
-  upid LONG,
-  ts TIMESTAMP
-)
-RETURNS LONG AS
-SELECT score FROM _oom_adjuster_intervals WHERE upid = $upid AND $ts >= ts AND $ts < ts + dur LIMIT 1;
-
--- Each request with its answer.
+-- Each request with its answer. The system server, which passes requests on, is asked by a call itself: then that one's client counts.
 CREATE PERFETTO TABLE android_service_bindings(
   -- Readiness of the client to be ended, when it called.
   client_oom_score LONG,
@@ -104,30 +80,31 @@ CREATE PERFETTO TABLE android_service_bindings(
   bind_seq LONG
 ) AS
 SELECT
-  _service_oom_score(c.upid, c.ts) AS client_oom_score,
-  c.process_name AS client_process,
-  c.thread_name AS client_thread,
-  c.pid AS client_pid,
-  c.tid AS client_tid,
-  c.upid AS client_upid,
-  c.utid AS client_utid,
-  c.ts AS client_ts,
-  c.dur AS client_dur,
-  _service_oom_score(s.upid, s.ts) AS server_oom_score,
-  s.process_name AS server_process,
-  s.thread_name AS server_thread,
-  s.pid AS server_pid,
-  s.tid AS server_tid,
-  s.upid AS server_upid,
-  s.utid AS server_utid,
-  s.ts AS server_ts,
-  s.dur AS server_dur,
-  s.token,
-  s.act,
-  s.cmp,
-  s.flg,
-  s.bind_seq
-FROM _bind_receive AS s
-JOIN _bind_dispatch AS c ON c.bind_seq = s.bind_seq AND c.ts <= s.ts
-GROUP BY s.id
-HAVING c.ts = max(c.ts);
+  coalesce(c.client_oom_score, s.client_oom_score) AS client_oom_score,
+  coalesce(c.client_process, s.client_process) AS client_process,
+  coalesce(c.client_thread, s.client_thread) AS client_thread,
+  coalesce(c.client_pid, s.client_pid) AS client_pid,
+  coalesce(c.client_tid, s.client_tid) AS client_tid,
+  coalesce(c.client_upid, s.client_upid) AS client_upid,
+  coalesce(c.client_utid, s.client_utid) AS client_utid,
+  coalesce(c.client_ts, s.client_ts) AS client_ts,
+  coalesce(c.client_dur, s.client_dur) AS client_dur,
+  s.server_oom_score,
+  s.server_process,
+  s.server_thread,
+  s.server_pid,
+  s.server_tid,
+  s.server_upid,
+  s.server_utid,
+  r.ts AS server_ts,
+  r.dur AS server_dur,
+  r.token,
+  r.act,
+  r.cmp,
+  r.flg,
+  r.bind_seq
+FROM _bind_dispatch AS d
+JOIN _bind_receive AS r USING (bind_seq)
+LEFT JOIN android_binder_txns AS s ON s.binder_txn_id = d.id
+LEFT JOIN ancestor_slice(d.id) AS a ON a.depth = 0
+LEFT JOIN android_binder_txns AS c ON c.server_ts = a.ts AND c.server_utid = d.utid;

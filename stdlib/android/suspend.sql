@@ -13,21 +13,22 @@ CREATE PERFETTO TABLE android_suspend_state(
 ) AS
 WITH
   all_sleeps AS (
-    SELECT s.ts, s.dur, t.machine_id, t.name = 'Suspend/Resume Minimal' OR t.type = 'suspend_resume_minimal' AS is_minimal
+    SELECT s.ts, s.dur, t.machine_id, t.name = 'Suspend/Resume Minimal' AS is_minimal
     FROM slice AS s
     JOIN track AS t ON t.id = s.track_id
-    WHERE s.name IN ('syscore_resume(0)', 'timekeeping_freeze(0)') OR t.type = 'suspend_resume_minimal'
-      OR t.name = 'Suspend/Resume Minimal'
+    WHERE
+      t.name = 'Suspend/Resume Minimal'
+      OR (t.name = 'Suspend/Resume Latency' AND s.name IN ('syscore_resume(0)', 'timekeeping_freeze(0)') AND s.dur != -1)
   ),
-  -- The detailed ones count where there are no others, those that overlap not.
+  -- The detailed ones count where there are no others. Those that reach into the next one lost their end: they do not count.
   sleeps AS (
     SELECT ts, dur, machine_id
     FROM (
-      SELECT a.*, lag(a.ts + a.dur) OVER (PARTITION BY a.machine_id ORDER BY a.ts) AS last_end
+      SELECT a.*, lead(a.ts, 1, trace_end()) OVER (PARTITION BY a.machine_id ORDER BY a.ts) AS next_ts
       FROM all_sleeps AS a
       WHERE a.is_minimal OR a.machine_id NOT IN (SELECT m.machine_id FROM all_sleeps AS m WHERE m.is_minimal)
     )
-    WHERE dur > 0 AND ts >= coalesce(last_end, ts)
+    WHERE dur > 0 AND next_ts - ts - dur >= 0
   ),
   edges AS (
     SELECT trace_start() AS ts, 'awake' AS power_state, id AS machine_id
@@ -38,24 +39,18 @@ WITH
     UNION ALL
     SELECT ts + dur, 'awake', machine_id FROM sleeps
   )
-SELECT ts, dur, power_state, machine_id
+SELECT ts, dur, machine_id, power_state
 FROM (
   SELECT ts, lead(ts, 1, trace_end()) OVER (PARTITION BY machine_id ORDER BY ts) - ts AS dur, power_state, machine_id
   FROM edges
 )
-WHERE dur > 0;
+WHERE dur > 0
+ORDER BY ts;
 
--- The part of a span in which the phone was awake.
+-- A span's length by the monotonic clock, which stands still while the phone is asleep.
 CREATE PERFETTO FUNCTION _extract_duration_without_suspend(
   ts TIMESTAMP,
   dur DURATION
 )
 RETURNS LONG AS
-SELECT $dur - coalesce(
-  (
-    SELECT sum(min(s.ts + s.dur, $ts + $dur) - max(s.ts, $ts))
-    FROM android_suspend_state AS s
-    WHERE s.power_state = 'suspended' AND s.ts < $ts + $dur AND s.ts + s.dur > $ts
-  ),
-  0
-);
+SELECT to_monotonic($ts + $dur) - to_monotonic($ts);

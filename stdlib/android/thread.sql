@@ -11,11 +11,14 @@ SELECT
   iif(
     $thread_name GLOB 'kworker/*',
     'kworker',
-    __intrinsic_strip_hex(coalesce(regexp_extract($thread_name, '^([^-\[: ]+)'), $thread_name), 1)
+    __intrinsic_strip_hex(
+      str_split(str_split(str_split(str_split($thread_name, '-', 0), '[', 0), ':', 0), ' ', 0),
+      1
+    )
   );
 
--- Threads that ended within `max_thread_dur` s: which process and sort of thread began how many of them at most within
--- `sliding_window_dur` s.
+-- Of the threads that ended within so many nanoseconds (NULL: of all), how many began at most within the window, in nanoseconds:
+-- by process and what their names have in common.
 CREATE PERFETTO FUNCTION _android_thread_creation_spam_per_thread(
   max_thread_dur DOUBLE,
   sliding_window_dur DOUBLE
@@ -27,32 +30,31 @@ RETURNS TABLE(
   upid JOINID(process.id),
   -- What the names of the threads have in common.
   thread_name_prefix STRING,
-  -- The most in one second.
+  -- The most in one window.
   max_count_per_sec LONG
 ) AS
 WITH
-  begun AS (
-    SELECT p.name AS process_name, upid, android_standardize_thread_name(t.name) AS thread_name_prefix, t.start_ts AS ts
-    FROM thread AS t
-    JOIN process AS p USING (upid)
-    WHERE t.start_ts IS NOT NULL AND t.end_ts - t.start_ts <= $max_thread_dur * 1e9
-  ),
   counted AS (
     SELECT
-      *,
-      count() OVER (
-        PARTITION BY upid, thread_name_prefix
-        ORDER BY ts
-        RANGE BETWEEN CURRENT ROW AND cast_int!($sliding_window_dur * 1e9) FOLLOWING
+      upid,
+      p.name AS process_name,
+      android_standardize_thread_name(t.name) AS thread_name_prefix,
+      count(t.start_ts) OVER (
+        PARTITION BY upid, android_standardize_thread_name(t.name)
+        ORDER BY t.start_ts
+        RANGE BETWEEN CURRENT ROW AND cast_int!($sliding_window_dur) FOLLOWING
       ) AS n
-    FROM begun
+    FROM thread AS t
+    JOIN process AS p USING (upid)
+    WHERE $max_thread_dur IS NULL OR ($max_thread_dur AND t.end_ts - t.start_ts <= $max_thread_dur)
   )
-SELECT process_name, upid, thread_name_prefix, cast_int!(max(n) / $sliding_window_dur) AS max_count_per_sec
+SELECT process_name, upid, thread_name_prefix, max(n) AS max_count_per_sec
 FROM counted
 GROUP BY upid, thread_name_prefix
+HAVING max(n) > 0
 ORDER BY max_count_per_sec DESC;
 
--- The same by process: its sort of threads that came in the greatest number.
+-- The same by process.
 CREATE PERFETTO FUNCTION _android_thread_creation_spam_per_process(
   max_thread_dur DOUBLE,
   sliding_window_dur DOUBLE
@@ -62,10 +64,25 @@ RETURNS TABLE(
   process_name STRING,
   -- The process: row of process.
   upid JOINID(process.id),
-  -- The most in one second.
+  -- The most in one window.
   max_count_per_sec LONG
 ) AS
-SELECT process_name, upid, max(max_count_per_sec) AS max_count_per_sec
-FROM _android_thread_creation_spam_per_thread($max_thread_dur, $sliding_window_dur)
+WITH
+  counted AS (
+    SELECT
+      upid,
+      p.name AS process_name,
+      count(t.start_ts) OVER (
+        PARTITION BY upid
+        ORDER BY t.start_ts
+        RANGE BETWEEN CURRENT ROW AND cast_int!($sliding_window_dur) FOLLOWING
+      ) AS n
+    FROM thread AS t
+    JOIN process AS p USING (upid)
+    WHERE $max_thread_dur IS NULL OR ($max_thread_dur AND t.end_ts - t.start_ts <= $max_thread_dur)
+  )
+SELECT process_name, upid, max(n) AS max_count_per_sec
+FROM counted
 GROUP BY upid
+HAVING max(n) > 0
 ORDER BY max_count_per_sec DESC;

@@ -1,9 +1,10 @@
 -- The camera of Pixel phones.
 
-INCLUDE PERFETTO MODULE android.memory.dmabuf;
+INCLUDE PERFETTO MODULE counters.global_tracks;
 INCLUDE PERFETTO MODULE linux.memory.process;
+INCLUDE PERFETTO MODULE slices.with_context;
 
--- Work of the camera's graph: "cam1_filter:port (frame 17)", by node, port and frame.
+-- Work of the camera's graph that ended: "cam1_filter:port (frame 17)", by node, port and frame.
 CREATE PERFETTO TABLE pixel_camera_frames(
   -- Row of slice.
   id ID(slice.id),
@@ -27,68 +28,63 @@ CREATE PERFETTO TABLE pixel_camera_frames(
   cam_id LONG
 ) AS
 SELECT
-  s.id,
-  s.ts,
-  s.dur,
-  s.track_id,
-  t.utid,
-  thread.name AS thread_name,
-  regexp_extract(s.name, '^cam[0-9]+_([^:]+):') AS node,
-  regexp_extract(s.name, ':([^ ]+) \(frame') AS port_group,
-  cast_int!(regexp_extract(s.name, '\(frame ([0-9]+)\)')) AS frame_number,
-  cast_int!(regexp_extract(s.name, '^cam([0-9]+)_')) AS cam_id
-FROM slice AS s
-JOIN thread_track AS t ON t.id = s.track_id
-JOIN thread USING (utid)
-WHERE s.name GLOB 'cam*_*:* (frame *)';
+  id,
+  ts,
+  dur,
+  track_id,
+  utid,
+  thread_name,
+  substr(str_split(name, ':', 0), length('cam1_') + 1) AS node,
+  str_split(str_split(name, ':', 1), ' (', 0) AS port_group,
+  cast_int!(str_split(str_split(name, '(frame', 1), ')', 0)) AS frame_number,
+  cast_int!(str_split(str_split(name, 'cam', 1), '_', 0)) AS cam_id
+FROM thread_slice
+WHERE name GLOB 'cam*_*:* (frame *)' AND dur != -1;
 
--- Which of the camera's three processes a process is: its application, the hardware's server, the system's server.
-CREATE PERFETTO TABLE _camera_processes AS
-SELECT
-  upid,
-  CASE
-    WHEN name GLOB '*GoogleCamera*' THEN 'gca'
-    WHEN name GLOB '*camera.provider@*' THEN 'hal'
-    ELSE 'cameraserver'
-  END AS part
-FROM process
-WHERE name GLOB '*GoogleCamera*' OR name GLOB '*camera.provider@*' OR name GLOB '*cameraserver';
+-- Memory of each process without what is swapped out: (upid, ts, dur, rss).
+CREATE PERFETTO VIEW _camera_rss AS
+SELECT upid, ts, dur, coalesce(file_rss, 0) + coalesce(anon_rss, 0) + coalesce(shmem_rss, 0) AS rss
+FROM memory_rss_and_swap_per_process;
 
--- Memory of each of the three …
+-- Memory of the camera's application, of its processes the largest one …
 CREATE PERFETTO VIEW _rss_gca AS
-SELECT m.ts, m.dur, m.rss_and_swap AS gca_rss
-FROM memory_rss_and_swap_per_process AS m
-JOIN _camera_processes AS p USING (upid)
-WHERE p.part = 'gca';
+SELECT ts, dur, rss AS gca_rss_val
+FROM _camera_rss
+WHERE upid = (
+  SELECT m.upid
+  FROM _camera_rss AS m
+  JOIN process AS p USING (upid)
+  WHERE p.name GLOB '*GoogleCamera' OR p.name GLOB '*googlecamera.fishfood' OR p.name GLOB '*GoogleCameraEng'
+  ORDER BY m.rss DESC, m.upid
+  LIMIT 1
+);
 
+-- … of the hardware's server, of several the one that was started last …
 CREATE PERFETTO VIEW _rss_camera_hal AS
-SELECT m.ts, m.dur, m.rss_and_swap AS hal_rss
-FROM memory_rss_and_swap_per_process AS m
-JOIN _camera_processes AS p USING (upid)
-WHERE p.part = 'hal';
+SELECT ts, dur, rss AS hal_rss_val
+FROM _camera_rss
+WHERE upid = (SELECT upid FROM process WHERE name GLOB '*camera.provider*' ORDER BY start_ts DESC, upid LIMIT 1);
 
+-- … of the system's server …
 CREATE PERFETTO VIEW _rss_cameraserver AS
-SELECT m.ts, m.dur, m.rss_and_swap AS cameraserver_rss
-FROM memory_rss_and_swap_per_process AS m
-JOIN _camera_processes AS p USING (upid)
-WHERE p.part = 'cameraserver';
+SELECT ts, dur, rss AS cameraserver_rss_val
+FROM _camera_rss
+WHERE upid = (SELECT upid FROM process WHERE name GLOB '*cameraserver' ORDER BY start_ts DESC, upid LIMIT 1);
 
 -- … and of buffers shared with the hardware.
 CREATE PERFETTO VIEW _dma_span AS
-SELECT ts, lead(ts, 1, trace_end()) OVER (ORDER BY ts) - ts AS dur, dma
-FROM (SELECT ts, sum(buf_size) OVER (ORDER BY ts) AS dma FROM android_dmabuf_allocs)
-GROUP BY ts;
+SELECT c.ts, lead(c.ts, 1, trace_end()) OVER (PARTITION BY c.track_id ORDER BY c.ts) - c.ts AS dur, c.value AS dma_val
+FROM counter AS c
+JOIN counter_track AS t ON t.id = c.track_id
+WHERE t.name = 'mem.dma_heap' AND _counter_track_is_only_name_dimension(t.id);
 
--- The moments at which one of their sizes changes.
-CREATE PERFETTO TABLE _camera_memory_changes AS
-SELECT m.ts, p.part, m.rss_and_swap AS value
-FROM memory_rss_and_swap_per_process AS m
-JOIN _camera_processes AS p USING (upid)
-UNION ALL
-SELECT ts, 'dma' AS part, sum(buf_size) OVER (ORDER BY ts) AS value
-FROM android_dmabuf_allocs;
+CREATE VIRTUAL TABLE _rss_gca_hal USING SPAN_OUTER_JOIN(_rss_gca, _rss_camera_hal);
 
--- Memory of the three processes and of shared buffers, for the spans in which none changes.
+CREATE VIRTUAL TABLE _rss_all_camera USING SPAN_OUTER_JOIN(_rss_gca_hal, _rss_cameraserver);
+
+CREATE VIRTUAL TABLE _rss_and_dma_all_camera_join USING SPAN_OUTER_JOIN(_dma_span, _rss_all_camera);
+
+-- Memory of the three processes and of shared buffers, for the spans in which none changes; 0 for what is not known.
 CREATE PERFETTO TABLE pixel_camera_memory_span(
   -- When the set of values began.
   ts TIMESTAMP,
@@ -105,27 +101,14 @@ CREATE PERFETTO TABLE pixel_camera_memory_span(
   -- All together, bytes.
   rss_and_dma LONG
 ) AS
-WITH
-  moments AS (SELECT DISTINCT ts FROM _camera_memory_changes),
-  values_at AS (
-    SELECT
-      m.ts,
-      last_non_null(max(iif(c.part = 'gca', c.value, NULL))) OVER upto AS gca_rss,
-      last_non_null(max(iif(c.part = 'hal', c.value, NULL))) OVER upto AS hal_rss,
-      last_non_null(max(iif(c.part = 'cameraserver', c.value, NULL))) OVER upto AS cameraserver_rss,
-      last_non_null(max(iif(c.part = 'dma', c.value, NULL))) OVER upto AS dma
-    FROM moments AS m
-    JOIN _camera_memory_changes AS c USING (ts)
-    GROUP BY m.ts
-    WINDOW upto AS (ORDER BY m.ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
-  )
 SELECT
   ts,
-  lead(ts, 1, trace_end()) OVER (ORDER BY ts) - ts AS dur,
-  gca_rss,
-  hal_rss,
-  cameraserver_rss,
-  dma,
-  gca_rss + hal_rss + cameraserver_rss + dma AS rss_and_dma
-FROM values_at
-WHERE gca_rss IS NOT NULL AND hal_rss IS NOT NULL AND cameraserver_rss IS NOT NULL AND dma IS NOT NULL;
+  dur,
+  cast_int!(coalesce(gca_rss_val, 0)) AS gca_rss,
+  cast_int!(coalesce(hal_rss_val, 0)) AS hal_rss,
+  cast_int!(coalesce(cameraserver_rss_val, 0)) AS cameraserver_rss,
+  cast_int!(coalesce(dma_val, 0)) AS dma,
+  cast_int!(
+    coalesce(gca_rss_val, 0) + coalesce(hal_rss_val, 0) + coalesce(cameraserver_rss_val, 0) + coalesce(dma_val, 0)
+  ) AS rss_and_dma
+FROM _rss_and_dma_all_camera_join;

@@ -2,14 +2,14 @@
 
 -- The slices of the service: "algo->processFrame: … IN_TS=…" for each frame of the sensor.
 CREATE PERFETTO TABLE _pixel_touch_twoshay_events AS
-SELECT id, ts, dur, track_id, cast_int!(regexp_extract(name, 'IN_TS=([0-9]+)')) AS in_ts
+SELECT id, ts, dur, track_id, cast_int!(str_split(str_split(name, 'IN_TS=', 1), '.', 0)) AS in_ts
 FROM slice
-WHERE name GLOB 'algo->processFrame:*IN_TS=*';
+WHERE name GLOB 'algo->processFrame:*';
 
 -- Interrupts during which the sensor's driver told their number, the counter gti_th_irq_index …
 CREATE PERFETTO TABLE _pixel_touch_top_half_events AS
 WITH
-  interrupts AS (SELECT id, ts, dur, track_id FROM slice WHERE name GLOB 'IRQ (*'),
+  interrupts AS (SELECT id, ts, dur, track_id FROM slice WHERE name GLOB 'IRQ (*)' AND dur > 0),
   numbers AS (
     SELECT c.ts, cast_int!(c.value) AS irq_idx
     FROM counter AS c
@@ -37,11 +37,16 @@ SELECT
   s.ts,
   s.dur,
   s.track_id,
-  cast_int!(regexp_extract(s.name, 'IRQ_IDX=([0-9]+)')) AS irq_idx,
-  cast_int!(regexp_extract(c.name, 'IN_TS=([0-9]+)')) AS in_ts
+  cast_int!(str_split(str_split(s.name, 'IRQ_IDX=', 1), '.', 0)) AS irq_idx,
+  (
+    SELECT cast_int!(str_split(str_split(c.name, 'IN_TS=', 1), '.', 0))
+    FROM slice AS c
+    WHERE c.parent_id = s.id AND c.name GLOB 'goog_offload_populate_frame:*'
+    ORDER BY c.id
+    LIMIT 1
+  ) AS in_ts
 FROM slice AS s
-JOIN slice AS c ON c.parent_id = s.id
-WHERE s.name GLOB 'gti_irq_thread_fn: IRQ_IDX=*' AND c.name GLOB 'goog_offload_populate_frame:*IN_TS=*';
+WHERE s.name GLOB 'gti_irq_thread_fn: IRQ_IDX=*';
 
 -- What the service tells of the shift by resampling.
 CREATE PERFETTO TABLE _pixel_touch_resample_offsets AS
@@ -51,7 +56,7 @@ JOIN counter_track AS t ON t.id = c.track_id
 WHERE t.name = 'Resample latency offset'
 ORDER BY c.ts;
 
--- Each frame of the sensor with the two interrupts that brought it.
+-- Each frame that the service worked on, with the two interrupts that brought it; NULL where they are not known.
 CREATE PERFETTO TABLE pixel_touch_events(
   -- Time that the sensor gave the frame.
   in_ts LONG,
@@ -101,5 +106,5 @@ SELECT
     0
   ) AS resample_latency_offset
 FROM _pixel_touch_twoshay_events AS x
-JOIN _pixel_touch_bottom_half_events AS b USING (in_ts)
-JOIN _pixel_touch_top_half_events AS t USING (irq_idx);
+LEFT JOIN _pixel_touch_bottom_half_events AS b ON b.in_ts = x.in_ts
+LEFT JOIN _pixel_touch_top_half_events AS t ON t.irq_idx = b.irq_idx;

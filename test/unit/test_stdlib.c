@@ -27,13 +27,16 @@ static const struct {
     int64_t ts, dur, tid;
     const char *name;
 } slices[] = {
-    {10, 5, 101, "dispatch id=0xabc"},
-    {11, 1, 101, "sendMessage(inputChannel=w1 (server), seq=0x7, type=0x1)"},
-    {20, 2, 200, "receiveMessage(inputChannel=w1 (client), seq=0x7, type=0x1)"},
+    {5, 1, 101, "UnwantedInteractionBlocker::notifyMotion(id=0xabc, eventTime=3)"},
+    {10, 5, 101, "enqueueDispatchEntryAndStartDispatchCycleLocked(inputChannel=w1 com.app/.A (server), id=0xabc)"},
+    {10, 5, 101, "startDispatchCycleLocked"},
+    {10, 5, 101, "publishMotionEvent"},
+    {11, 1, 101, "sendMessage(inputChannel=w1 com.app/.A (server), seq=0x7, type=0x1)"},
+    {20, 2, 200, "receiveMessage(inputChannel=w1 com.app/.A (client), seq=0x7, type=0x1)"},
     {23, 10, 200, "dispatchInputEvent MotionEvent_DOWN"},
-    {24, 8, 200, "deliverInputEvent src=0x1002 id=0xabc"},
-    {40, 1, 200, "sendMessage(inputChannel=w1 (client), seq=0x7, type=FINISHED)"},
-    {45, 1, 101, "receiveMessage(inputChannel=w1 (server), seq=0x7, type=FINISHED)"},
+    {24, 8, 200, "deliverInputEvent src=0x1002 eventTimeNano=3 id=0xabc"},
+    {40, 1, 200, "sendMessage(inputChannel=w1 com.app/.A (client), seq=0x7, type=FINISHED)"},
+    {45, 1, 101, "receiveMessage(inputChannel=w1 com.app/.A (server), seq=0x7, type=FINISHED)"},
     {100, 8 * MS, 200, "Choreographer#doFrame 7"},
     {200, 4 * MS, 200, "binder transaction"},
     {1 * MS, 2 * MS, 110, "binder reply"},
@@ -42,7 +45,8 @@ static const struct {
     {14 * MS, 1 * MS, 201, "DrawFrame 7"},
     {20 * MS, 10 * MS, 202, "Background young concurrent copying GC"},
     {40 * MS, 1, 100, "Freeze com.app:200"},
-    {42 * MS, 1 * MS, 200, "requestServiceBinding: bindSeq=5 act=x"},
+    {42 * MS, 0, 200, "requestServiceBinding: bindSeq=5 act=x"},
+    {42 * MS + 1, 0, 200, "binder transaction async"},
     {44 * MS, 1 * MS, 100, "serviceBind: token=ServiceRecord{abc act=do.it cmp=com.app/.S flg=0x1 bindSeq=5}"},
     {50 * MS, 1, 100, "Unfreeze com.app:200 6"},
     {60 * MS, 5, 300, "lmk,200,3,900"},
@@ -220,16 +224,16 @@ static const struct {
     {"android.input",
      "SELECT dispatch_latency_dur, handling_latency_dur, ack_latency_dur, total_latency_dur, tid, process_name, "
      "event_type, event_action, event_channel, input_event_id, frame_id FROM android_input_events",
-     "9,20,5,34,200,com.app,0x1,DOWN,w1 (server),0xabc,7"},
+     "9,20,5,34,200,com.app,0x1,DOWN,w1 com.app/.A (server),0xabc,7"},
     {"android.input",
      "SELECT l.input_id, l.channel, l.ts_receive - l.ts_dispatch, l.id_dispatch = s.id, l.id_consume IS NOT NULL FROM "
      "slice AS s JOIN _android_input_lifecycle_by_slice_id(s.id) AS l WHERE s.name GLOB 'sendMessage*'",
-     "0xabc,w1 (server),9,1,1"},
+     "0xabc,w1 com.app/.A (server),9,1,0"},
     {"android.frames.timeline",
      "SELECT frame_id, ts, dur, do_frame_id, draw_frame_id, render_thread_utid, ui_thread_utid, process_name FROM "
      "android_frames ORDER BY draw_frame_id",
-     "7,100,14999900,7,11,5,4,com.app"},
-    {"android.frames.timeline", "SELECT frame_id, do_frame_id FROM android_first_frame_after(50)", "7,7"},
+     "7,100,14999900,10,14,5,4,com.app"},
+    {"android.frames.timeline", "SELECT frame_id, do_frame_id FROM android_first_frame_after(50)", "7,10"},
     {"android.frames.per_frame_metrics", "SELECT * FROM android_frames_ui_time", "7,8000000"},
     {"android.frames.jank_type",
      "SELECT android_is_app_jank_type('App Deadline Missed, Buffer Stuffing'), android_is_sf_jank_type('Prediction "
@@ -244,7 +248,7 @@ static const struct {
      "2",
      "binder_txn,D,1000000;binder_txn,Running,200;binder_txn,S,2999800"},
     {"android.binder_breakdown", "SELECT ts, dur, reason FROM android_binder_client_breakdown",
-     "200,2999800,S;3000000,1000000,IO;4000000,200,Running"},
+     "200,2999800,S;3000000,1000000,io;4000000,200,Running"},
     {"android.binder",
      "SELECT length(pprof) > 0 FROM android_binder_outgoing_graph(2) UNION ALL SELECT length(pprof) > 0 FROM "
      "android_binder_incoming_graph(1) UNION ALL SELECT length(pprof) > 0 FROM android_binder_incoming_graph(NULL)",
@@ -254,7 +258,7 @@ static const struct {
      "chrome_android_input",
      "0xabc,24,32,4"},
     {"android.binder", "SELECT * FROM android_binder_metrics_by_process ORDER BY 1",
-     "com.app,200,binder transaction,1;system_server,100,binder reply,1"},
+     "com.app,200,binder transaction,1;com.app,200,binder transaction async,1;system_server,100,binder reply,1"},
     {"android.garbage_collection",
      "SELECT tid, gc_type, is_mark_compact, reclaimed_mb, min_heap_mb, max_heap_mb, gc_dur FROM "
      "android_garbage_collection_events",
@@ -266,7 +270,7 @@ static const struct {
     {"android.services",
      "SELECT client_process, client_ts, server_process, server_ts, token, act, cmp, flg, bind_seq FROM "
      "android_service_bindings",
-     "com.app,42000000,system_server,44000000,abc,do.it,com.app/.S,0x1,5"},
+     "-,-,-,44000000,abc,do.it,com.app/.S,0x1,5"},
     {"android.bitmaps",
      "SELECT ts, dur, bitmap_memory, bitmap_count FROM android_bitmap_counters_per_process ORDER BY ts",
      "0,5000000,4096,2;5000000,1000000,4096,3;6000000,94000000,8192,3"},
@@ -296,14 +300,15 @@ static const struct {
      "AID_ROOT,AID_RADIO,AID_UPROBESTATS,AID_DIAG,AID_NOBODY,SHARED_GID,ISOLATED_UID,uid=1000555,-"},
     {"android.anrs",
      "SELECT _extract_anr_type(NULL, 'a'), _extract_anr_type('x', 'a'), _extract_anr_type('x', 'system_server'), "
-     "_extract_anr_type('App requested: a fence is stuck. Indicates GPU hang', 'a'), "
+     "_extract_anr_type('App requested: Buffer processing hung up due to stuck fence. Indicates GPU hang', 'a'), "
      "_extract_anr_type('App requested: own check', 'a'), "
      "_extract_anr_type('A foreground service of type x did not stop within a timeout: ComponentInfo{a/b}', 'a'), "
      "_extract_anr_type('required notification not provided', 'a'), "
      "_default_anr_dur('BROADCAST_OF_INTENT', 'Broadcast of Intent { act=x }'), "
-     "_default_anr_dur('BROADCAST_OF_INTENT', 'flg=0x10'), _default_anr_dur('JOB_SERVICE_BIND', ''), "
+     "_default_anr_dur('BROADCAST_OF_INTENT', 'Broadcast of Intent { act=x flg=0x10 }'), "
+     "_default_anr_dur('JOB_SERVICE_BIND', ''), "
      "_get_component('EXECUTING_SERVICE', 'executing service com.a/.S, 1'), "
-     "_get_component('START_FOREGROUND_SERVICE', 'Context.x ServiceRecord{12 u0 com.a/.F}'), "
+     "_get_component('START_FOREGROUND_SERVICE', 'Context.x ServiceRecord{12 u0 com.a/.F c:com.a}'), "
      "_get_component('FOREGROUND_SERVICE_TIMEOUT', 'did not stop within a timeout: ComponentInfo{com.a/com.a.T}'), "
      "_get_component('INPUT_DISPATCHING_TIMEOUT', 'Input dispatching timed out (1a com.a/com.a.M is not responding)'), "
      "_extract_anr_duration_from_subject('Blocked in handler for 12s'), "
@@ -373,7 +378,7 @@ START_TEST(the_phone_is_exported_as_json)
     sql = sqlite3_mprintf("CREATE TABLE events AS SELECT value AS e FROM json_each(%Q, '$.traceEvents')", text);
     sql_run(&f, sql);
     sqlite3_free(sql);
-    sql_expect(&f, "SELECT e ->> 'ph' AS ph, count(*) FROM events GROUP BY 1 ORDER BY 1", "C,8;M,12;X,19;f,1;s,1");
+    sql_expect(&f, "SELECT e ->> 'ph' AS ph, count(*) FROM events GROUP BY 1 ORDER BY 1", "C,8;M,12;X,21;f,1;i,2;s,1");
     sql_expect(&f, "SELECT e -> 'ts' FROM events WHERE e ->> 'ph' = 'C' ORDER BY e ->> 'ts' LIMIT 1", "-1.500");
     sql_expect(
         &f,

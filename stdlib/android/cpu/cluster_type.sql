@@ -2,15 +2,22 @@
 
 INCLUDE PERFETTO MODULE intervals.overlap;
 
--- CPUs with the capacity or, without it, the highest frequency that they are ranked by.
+-- What the clusters are called, by how many there are.
 CREATE PERFETTO TABLE _cores AS
-SELECT
-  c.ucpu,
-  c.cpu,
-  c.cluster_id,
-  coalesce(c.capacity, (SELECT max(freq) FROM cpu_available_frequencies AS f WHERE f.ucpu = c.ucpu)) AS strength
-FROM cpu AS c
-WHERE c.cpu IS NOT NULL;
+WITH
+  names(cluster_id, cluster_type, cluster_count) AS (
+    VALUES
+      (0, 'little', 2),
+      (1, 'big', 2),
+      (0, 'little', 3),
+      (1, 'medium', 3),
+      (2, 'big', 3),
+      (0, 'little', 4),
+      (1, 'medium', 4),
+      (2, 'medium', 4),
+      (3, 'big', 4)
+  )
+SELECT cluster_id, cluster_type, cluster_count FROM names;
 
 -- The cluster of each CPU: little, medium, big; NULL when all are alike or nothing is known.
 CREATE PERFETTO TABLE android_cpu_cluster_mapping(
@@ -21,15 +28,10 @@ CREATE PERFETTO TABLE android_cpu_cluster_mapping(
   -- little, medium or big.
   cluster_type STRING
 ) AS
-SELECT
-  ucpu,
-  cpu,
-  CASE (SELECT count(DISTINCT strength) FROM _cores)
-    WHEN 2 THEN iif(place = 1, 'little', 'big')
-    WHEN 3 THEN CASE place WHEN 1 THEN 'little' WHEN 2 THEN 'medium' ELSE 'big' END
-    WHEN 4 THEN CASE place WHEN 1 THEN 'little' WHEN 4 THEN 'big' ELSE 'medium' END
-  END AS cluster_type
-FROM (SELECT *, dense_rank() OVER (ORDER BY strength) AS place FROM _cores);
+SELECT c.ucpu, c.cpu, n.cluster_type
+FROM cpu AS c
+LEFT JOIN _cores AS n
+  ON n.cluster_id = c.cluster_id AND n.cluster_count = (SELECT count(DISTINCT cluster_id) FROM cpu);
 
 -- How many CPUs of a cluster run something.
 CREATE PERFETTO FUNCTION _active_cpu_count_for_cluster_type(
@@ -49,4 +51,5 @@ FROM intervals_overlap_count!(
     WHERE NOT coalesce(t.is_idle, 0) AND m.cluster_type = $cluster_type
   ),
   ts, dur
-);
+)
+ORDER BY ts;

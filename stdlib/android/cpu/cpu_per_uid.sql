@@ -1,6 +1,7 @@
 -- CPU time of users (uids).
 
 INCLUDE PERFETTO MODULE android.package_lookup;
+INCLUDE PERFETTO MODULE counters.intervals;
 
 -- Counters of CPU time, one row for each uid and cluster.
 CREATE PERFETTO TABLE android_cpu_per_uid_track(
@@ -33,13 +34,10 @@ CREATE PERFETTO VIEW android_cpu_per_uid_counter(
   -- CPU time by time: 1 is one processor kept busy.
   cpu_ratio DOUBLE
 ) AS
-SELECT
-  c.id,
-  c.ts,
-  lead(c.ts) OVER one - c.ts AS dur,
-  c.track_id,
-  CAST(lead(c.value) OVER one - c.value AS INT) AS diff_ms,
-  (lead(c.value) OVER one - c.value) * 1000000.0 / (lead(c.ts) OVER one - c.ts) AS cpu_ratio
-FROM counter AS c
-JOIN android_cpu_per_uid_track AS t ON t.id = c.track_id
-WINDOW one AS (PARTITION BY c.track_id ORDER BY c.ts);
+SELECT id, ts, dur, track_id, next_value - value AS diff_ms, (next_value - value) * 1e6 / dur AS cpu_ratio
+FROM counter_leading_intervals!((
+  SELECT c.id, c.ts, c.track_id, c.value
+  FROM counter AS c
+  JOIN android_cpu_per_uid_track AS t ON t.id = c.track_id
+))
+WHERE next_value IS NOT NULL;

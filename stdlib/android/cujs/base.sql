@@ -3,7 +3,7 @@
 
 INCLUDE PERFETTO MODULE android.frames.timeline;
 
--- Whether a slice is a journey's that counts: it lasts, has the name of one, and its process is one of Android's own.
+-- Whether a slice is a journey's that is judged by frames: it lasts, has the name of one, and its process is one of Android's own.
 CREATE PERFETTO MACRO _is_jank_slice(
   -- The slice.
   slice TableOrSubquery,
@@ -12,37 +12,26 @@ CREATE PERFETTO MACRO _is_jank_slice(
 )
 RETURNS Expr AS
 (
-  $slice.dur > 0 AND $slice.name GLOB '[JL]<*>'
+  $slice.dur > 0 AND $slice.name GLOB 'J<*>'
   AND ($process.name GLOB 'com.android.*' OR $process.name GLOB 'com.google.android*')
 );
 
 -- Slices of processes that span a journey, numbered by time.
-CREATE PERFETTO MACRO _cuj_slices(
-  -- What their names look like.
-  pattern Expr
-)
-RETURNS TableOrSubquery AS
-(
-  SELECT
-    row_number() OVER (ORDER BY s.ts, s.id) AS cuj_id,
-    t.upid,
-    p.name AS process_name,
-    s.id AS slice_id,
-    s.name AS cuj_slice_name,
-    s.ts,
-    s.dur,
-    s.ts + s.dur AS ts_end
-  FROM slice AS s
-  JOIN process_track AS t ON t.id = s.track_id
-  JOIN process AS p USING (upid)
-  WHERE _is_jank_slice!(s, p) AND s.name GLOB $pattern
-);
-
 CREATE PERFETTO TABLE _jank_cujs_slices AS
-SELECT * FROM _cuj_slices!('J<*>') ORDER BY cuj_id;
-
-CREATE PERFETTO TABLE _latency_cujs_slices AS
-SELECT * FROM _cuj_slices!('L<*>') ORDER BY cuj_id;
+SELECT
+  row_number() OVER (ORDER BY s.ts, s.id) AS cuj_id,
+  t.upid,
+  p.name AS process_name,
+  s.id AS slice_id,
+  s.name AS cuj_slice_name,
+  s.ts,
+  s.dur,
+  s.ts + s.dur AS ts_end
+FROM slice AS s
+JOIN process_track AS t ON t.id = s.track_id
+JOIN process AS p USING (upid)
+WHERE _is_jank_slice!(s, p)
+ORDER BY cuj_id;
 
 -- NAME of "J<NAME>" or "L<NAME>".
 CREATE PERFETTO FUNCTION _extract_cuj_name_from_slice(
@@ -50,7 +39,7 @@ CREATE PERFETTO FUNCTION _extract_cuj_name_from_slice(
   cuj_slice_name STRING
 )
 RETURNS STRING AS
-SELECT regexp_extract($cuj_slice_name, '^[JL]<(.*)>$');
+SELECT substr($cuj_slice_name, 3, length($cuj_slice_name) - 3);
 
 -- Marks about journeys, wherever they are: "FT#…" on a track of the journey's name, or "J<NAME>#FT#…" and
 -- "J<NAME>#UIThread" anywhere in the process.
@@ -241,12 +230,12 @@ SELECT
   c.cuj_id,
   c.upid,
   c.process_name,
-  c.cuj_slice_name,
-  _extract_cuj_name_from_slice(c.cuj_slice_name) AS cuj_name,
   c.slice_id,
+  c.cuj_slice_name,
   c.ts,
-  c.ts_end,
   c.dur,
+  c.ts_end,
+  _extract_cuj_name_from_slice(c.cuj_slice_name) AS cuj_name,
   m.state,
   m.ui_thread,
   m.layer_id,

@@ -12,20 +12,18 @@ INCLUDE PERFETTO MODULE android.surfaceflinger;
 CREATE PERFETTO MACRO _frame_dur_by_default()
 RETURNS Expr AS 16600000;
 
--- What the timeline tells about a journey's processes and layer, by frame of the application: (cuj_id, upid, vsync, and the
--- slice's columns).
+-- What the timeline tells of a journey's layer by number of the frame, of any process where the layer is not known: (cuj_id, vsync,
+-- cuj_upid, and the slice's columns).
 CREATE PERFETTO TABLE _cuj_actual_frames AS
 SELECT
   b.cuj_id,
   cast_int!(a.name) AS vsync,
+  b.upid AS cuj_upid,
   a.*
 FROM _android_jank_cuj_vsync_boundary AS b
-JOIN actual_frame_timeline_slice AS a ON a.upid = b.upid
+JOIN actual_frame_timeline_slice AS a ON cast_int!(a.name) BETWEEN b.vsync_min AND b.vsync_max
 LEFT JOIN android_jank_cuj_layer_name AS l ON l.cuj_id = b.cuj_id
-WHERE
-  a.dur > 0
-  AND cast_int!(a.name) BETWEEN b.vsync_min AND b.vsync_max
-  AND a.layer_name IS coalesce(l.layer_name, a.layer_name);
+WHERE l.layer_name IS NULL OR a.layer_name = l.layer_name;
 
 -- By frame, over its layers: a fault in one of them is one of the frame.
 CREATE PERFETTO TABLE _android_jank_cuj_frame_timeline AS
@@ -46,6 +44,7 @@ SELECT
 FROM _cuj_actual_frames AS a
 LEFT JOIN expected_frame_timeline_slice AS e ON e.upid = a.upid AND e.name = a.name
 LEFT JOIN _vsync_missed_callback AS m ON m.vsync = a.vsync
+WHERE a.dur > 0
 GROUP BY a.cuj_id, a.vsync;
 
 -- Frames of the application, over all threads; those that drew nothing are not here.
@@ -88,7 +87,7 @@ JOIN _android_jank_cuj_frame_timeline AS t USING (cuj_id, vsync);
 -- Frames of the compositor.
 CREATE PERFETTO TABLE _android_jank_cuj_sf_frame AS
 WITH
-  shown AS (SELECT DISTINCT cuj_id, display_frame_token AS vsync FROM _cuj_actual_frames),
+  shown AS (SELECT DISTINCT cuj_id, display_frame_token AS vsync FROM _cuj_actual_frames WHERE upid = cuj_upid),
   frames AS (
     SELECT DISTINCT
       b.cuj_id,
@@ -164,6 +163,7 @@ SELECT
 FROM _jank_cujs_slices AS c
 JOIN _cuj_instant_events AS m USING (cuj_id)
 JOIN slice AS s ON s.id = c.slice_id
-LEFT JOIN counts AS n ON n.cuj_id = c.cuj_id
+LEFT JOIN android_jank_cuj AS k ON k.cuj_id = c.cuj_id
+LEFT JOIN counts AS n ON n.cuj_id = k.cuj_id
 LEFT JOIN android_jank_cuj_layer_name AS l ON l.cuj_id = c.cuj_id
-LEFT JOIN _android_jank_cuj_main_thread_cuj_boundary AS b ON b.cuj_id = c.cuj_id;
+LEFT JOIN _android_jank_cuj_main_thread_cuj_boundary AS b ON b.cuj_id = k.cuj_id;

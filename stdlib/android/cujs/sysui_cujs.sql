@@ -40,8 +40,8 @@ WITH
   ends AS (
     SELECT
       f.cuj_id,
-      max(iif(f.frame_idx = 1, e.ts, NULL)) AS ts,
-      max(iif(f.frame_idx = f.frame_cnt, s.ts + s.dur, NULL)) AS ts_end
+      min(e.ts) AS ts,
+      max(s.ts + s.dur) AS ts_end
     FROM _android_distinct_frames_in_cuj AS f
     JOIN slice AS s ON s.id = f.do_frame_id
     LEFT JOIN expected_frame_timeline_slice AS e ON e.id = f.expected_frame_timeline_id
@@ -67,21 +67,21 @@ FROM android_jank_cuj AS c
 JOIN ends AS e USING (cuj_id)
 ORDER BY e.ts;
 
--- The tracks that are called as journeys are, where they leave marks: (track_id, upid, name).
+-- The tracks that are called as journeys are, where they leave marks.
 CREATE PERFETTO TABLE _latency_cuj_tracks AS
-SELECT id AS track_id, upid, name
-FROM process_track
+SELECT id, name
+FROM track
 WHERE name GLOB 'L<*>';
 
 -- Marks on the journeys' tracks that they did not end well: (cuj_slice_id, marker_type).
 CREATE PERFETTO TABLE _latency_cuj_markers AS
-SELECT c.slice_id AS cuj_slice_id, s.name AS marker_type
-FROM _latency_cujs_slices AS c
-JOIN _latency_cuj_tracks AS t ON t.upid = c.upid AND t.name = c.cuj_slice_name
-JOIN slice AS s USING (track_id)
-WHERE s.dur = 0 AND s.name IN ('cancel', 'timeout') AND s.ts BETWEEN c.ts AND c.ts_end;
+SELECT c.id AS cuj_slice_id, s.name AS marker_type
+FROM slice AS c
+JOIN _latency_cuj_tracks AS t ON t.name = c.name
+JOIN slice AS s ON s.track_id = t.id
+WHERE c.name GLOB 'L<*>' AND s.dur = 0 AND s.name IN ('cancel', 'timeout') AND s.ts BETWEEN c.ts AND c.ts + c.dur;
 
--- Journeys judged by their time.
+-- Journeys judged by their time, of all processes.
 CREATE PERFETTO TABLE android_sysui_latency_cujs(
   -- Number of the journey; jank and latency are numbered each by itself.
   cuj_id LONG,
@@ -105,27 +105,29 @@ CREATE PERFETTO TABLE android_sysui_latency_cujs(
   state STRING
 ) AS
 SELECT
-  c.cuj_id,
-  c.upid,
-  c.process_name,
-  c.cuj_slice_name,
-  _extract_cuj_name_from_slice(c.cuj_slice_name) AS cuj_name,
-  c.slice_id,
-  c.ts,
-  c.ts_end,
-  c.dur,
+  row_number() OVER (ORDER BY s.ts, s.id) AS cuj_id,
+  p.upid,
+  p.name AS process_name,
+  s.name AS cuj_slice_name,
+  _extract_cuj_name_from_slice(s.name) AS cuj_name,
+  s.id AS slice_id,
+  s.ts,
+  s.ts + s.dur AS ts_end,
+  s.dur,
   CASE
-    WHEN max(m.marker_type = 'cancel') THEN 'canceled'
-    WHEN max(m.marker_type = 'timeout') THEN 'timeout'
+    WHEN EXISTS (SELECT 1 FROM _latency_cuj_markers AS m WHERE m.cuj_slice_id = s.id AND m.marker_type = 'cancel') THEN 'canceled'
+    WHEN EXISTS (SELECT 1 FROM _latency_cuj_markers AS m WHERE m.cuj_slice_id = s.id) THEN 'timeout'
     ELSE 'completed'
   END AS state
-FROM _latency_cujs_slices AS c
-LEFT JOIN _latency_cuj_markers AS m ON m.cuj_slice_id = c.slice_id
-GROUP BY c.cuj_id;
+FROM slice AS s
+JOIN process_track AS t ON t.id = s.track_id
+JOIN process AS p USING (upid)
+WHERE s.name GLOB 'L<*>' AND s.dur > 0
+ORDER BY 1;
 
--- Both.
+-- Both, numbered anew: those judged by their frames first.
 CREATE PERFETTO TABLE android_jank_latency_cujs(
-  -- Number of the journey; jank and latency are numbered each by itself.
+  -- Number of the journey, in this table alone.
   cuj_id LONG,
   -- The same as cuj_id.
   id LONG,
@@ -158,17 +160,37 @@ CREATE PERFETTO TABLE android_jank_latency_cujs(
   -- 'jank' or 'latency'.
   cuj_type STRING
 ) AS
+WITH
+  journeys AS (
+    SELECT
+      cuj_id AS number, upid, process_name, cuj_slice_name, cuj_name, slice_id, ts, ts_end, dur, state, ui_thread, layer_id,
+      begin_vsync, end_vsync, 'jank' AS cuj_type
+    FROM android_sysui_jank_cujs
+    UNION ALL
+    SELECT
+      cuj_id, upid, process_name, cuj_slice_name, cuj_name, slice_id, ts, ts_end, dur, state,
+      (SELECT min(t.utid) FROM thread AS t WHERE t.upid = c.upid AND t.is_main_thread), NULL, NULL, NULL, 'latency'
+    FROM android_sysui_latency_cujs AS c
+  )
 SELECT
-  cuj_id, cuj_id AS id, upid, process_name, cuj_slice_name, cuj_name, slice_id, ts, ts_end, dur, state, ui_thread, layer_id,
-  begin_vsync, end_vsync, 'jank' AS cuj_type
-FROM android_sysui_jank_cujs
-UNION ALL
-SELECT
-  cuj_id, cuj_id AS id, upid, process_name, cuj_slice_name, cuj_name, slice_id, ts, ts_end, dur, state,
-  (SELECT min(t.utid) FROM thread AS t WHERE t.upid = c.upid AND t.is_main_thread) AS ui_thread, NULL, NULL, NULL,
-  'latency' AS cuj_type
-FROM android_sysui_latency_cujs AS c
-ORDER BY cuj_id;
+  row_number() OVER (ORDER BY cuj_type, number) AS cuj_id,
+  row_number() OVER (ORDER BY cuj_type, number) AS id,
+  upid,
+  process_name,
+  cuj_slice_name,
+  cuj_name,
+  slice_id,
+  ts,
+  ts_end,
+  dur,
+  state,
+  ui_thread,
+  layer_id,
+  begin_vsync,
+  end_vsync,
+  cuj_type
+FROM journeys
+ORDER BY 1;
 
 -- What held up the threads that matter, cut to the journeys.
 CREATE PERFETTO TABLE android_cuj_blocking_calls(

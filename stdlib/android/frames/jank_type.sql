@@ -7,7 +7,7 @@ CREATE PERFETTO FUNCTION android_is_app_jank_type(
 )
 -- True or false; NULL for NULL.
 RETURNS BOOL AS
-SELECT $jank_type GLOB '*App Deadline Missed*';
+SELECT $jank_type GLOB '*App Deadline Missed*' OR $jank_type GLOB '*App Resynced Jitter*';
 
 -- True when the compositor is.
 CREATE PERFETTO FUNCTION android_is_sf_jank_type(

@@ -37,6 +37,12 @@ SELECT f.frame_id, s.dur AS ui_time
 FROM android_frames_choreographer_do_frame AS f
 JOIN slice AS s USING (id);
 
+-- The first process's row of each frame: (frame_id, do_frame_id, actual_frame_timeline_id, expected_frame_timeline_id).
+CREATE PERFETTO TABLE _first_process_of_frame AS
+SELECT frame_id, do_frame_id, actual_frame_timeline_id, expected_frame_timeline_id
+FROM android_frames
+WHERE _auto_id IN (SELECT min(_auto_id) FROM android_frames GROUP BY frame_id);
+
 -- How long after its planned start a frame began.
 CREATE PERFETTO TABLE android_app_vsync_delay_per_frame(
   -- Number of the frame, as the frame timeline counts them.
@@ -44,11 +50,10 @@ CREATE PERFETTO TABLE android_app_vsync_delay_per_frame(
   -- How long after its planned start it began, in nanoseconds.
   app_vsync_delay LONG
 ) AS
-SELECT a.frame_id, a.ts - e.ts AS app_vsync_delay
-FROM _first_actual_of_frame AS a
-JOIN _first_expected_of_frame AS e USING (frame_id)
-WHERE a.frame_id IN (SELECT frame_id FROM android_frames)
-ORDER BY a.frame_id;
+SELECT f.frame_id, a.ts - e.ts AS app_vsync_delay
+FROM _first_process_of_frame AS f
+JOIN slice AS e ON e.id = f.expected_frame_timeline_id
+JOIN slice AS a ON a.id = f.actual_frame_timeline_id;
 
 -- The delay, the turn and all drawing of a frame together.
 CREATE PERFETTO TABLE android_cpu_time_per_frame(
@@ -73,15 +78,15 @@ WITH
 SELECT
   v.frame_id,
   v.app_vsync_delay,
-  u.ui_time AS do_frame_dur,
+  s.dur AS do_frame_dur,
   d.draw_frame_dur,
-  v.app_vsync_delay + u.ui_time + d.draw_frame_dur AS cpu_time
+  v.app_vsync_delay + s.dur + d.draw_frame_dur AS cpu_time
 FROM android_app_vsync_delay_per_frame AS v
-JOIN android_frames_ui_time AS u USING (frame_id)
 JOIN drawing AS d USING (frame_id)
-ORDER BY v.frame_id;
+JOIN _first_process_of_frame AS f USING (frame_id)
+JOIN slice AS s ON s.id = f.do_frame_id;
 
--- The same of frames whose drawing is not known; 5 ms stand for it.
+-- An estimate for frames whose drawing is not known: 5 ms stand for it.
 CREATE PERFETTO TABLE _cpu_time_per_frame_fallback(
   -- Number of the frame.
   frame_id LONG,
@@ -89,19 +94,18 @@ CREATE PERFETTO TABLE _cpu_time_per_frame_fallback(
   estimated_cpu_time LONG
 ) AS
 SELECT frame_id, ui_time + 5000000 AS estimated_cpu_time
-FROM android_frames_ui_time
-WHERE frame_id NOT IN (SELECT frame_id FROM android_cpu_time_per_frame);
+FROM android_frames_ui_time;
 
--- Both.
+-- What is known, or else the estimate.
 CREATE PERFETTO TABLE _estimated_cpu_time_per_frame(
   -- Number of the frame.
   frame_id LONG,
   -- What it took, in nanoseconds.
   cpu_time LONG
 ) AS
-SELECT frame_id, cpu_time FROM android_cpu_time_per_frame
-UNION ALL
-SELECT frame_id, estimated_cpu_time FROM _cpu_time_per_frame_fallback;
+SELECT e.frame_id, coalesce(c.cpu_time, e.estimated_cpu_time) AS cpu_time
+FROM _cpu_time_per_frame_fallback AS e
+LEFT JOIN android_cpu_time_per_frame AS c USING (frame_id);
 
 -- How many slices the timeline has of each frame: what was seen …
 CREATE PERFETTO TABLE _frame_id_count_in_actual_timeline AS

@@ -3,7 +3,8 @@
 INCLUDE PERFETTO MODULE slices.with_context;
 INCLUDE PERFETTO MODULE android.frames.timeline_maxsdk28;
 
--- Slices whose name begins as given and tells the number of a frame. Applications may trace one level around them.
+-- Slices whose name begins as given, by the number behind the first blank of the name. Those without a number (0) and those
+-- with none of the display's (-1) are left out.
 CREATE PERFETTO FUNCTION _get_frame_table_with_id(
   glob_str STRING
 )
@@ -15,12 +16,8 @@ RETURNS TABLE(
   ts LONG
 ) AS
 SELECT id, frame_id, utid, upid, ts
-FROM (
-  SELECT id, cast_int!(regexp_extract(name, '^[^ ]+ ([0-9]+)')) AS frame_id, utid, upid, ts
-  FROM thread_slice
-  WHERE name GLOB $glob_str AND depth <= 1
-)
-WHERE frame_id > 0;
+FROM (SELECT id, cast_int!(str_split(name, ' ', 1)) AS frame_id, utid, upid, ts FROM thread_slice WHERE name GLOB $glob_str)
+WHERE frame_id NOT IN (0, -1);
 
 -- Turns of the user interface's thread.
 CREATE PERFETTO TABLE android_frames_choreographer_do_frame(
@@ -52,7 +49,35 @@ CREATE PERFETTO TABLE android_frames_draw_frame(
 SELECT id, frame_id, utid AS render_thread_utid, upid
 FROM _get_frame_table_with_id('DrawFrame*');
 
--- The layers that a frame drew to.
+-- What the timeline saw of each frame and layer of a process: (frame_id, layer_id, layer_name, slice_id, ts, dur, upid) …
+CREATE PERFETTO TABLE _distinct_layer_actual_timeline_slice_per_process AS
+SELECT
+  cast_int!(name) AS frame_id,
+  cast_int!(str_split(layer_name, '#', 1)) AS layer_id,
+  layer_name,
+  id AS slice_id,
+  ts,
+  dur,
+  upid
+FROM actual_frame_timeline_slice;
+
+-- … and what it planned for each frame of a process: (frame_id, upid, id).
+CREATE PERFETTO TABLE _distinct_from_expected_timeline_slice_per_process AS
+SELECT cast_int!(name) AS frame_id, upid, id
+FROM expected_frame_timeline_slice;
+
+-- Frames that a callback came too late for: "J<NAME>#FT#MissedSFCallback#7", "…HWUICallback#7".
+CREATE PERFETTO TABLE _vsync_missed_callback AS
+SELECT
+  cast_int!(str_split(name, 'Callback#', 1)) AS vsync,
+  max(name GLOB '*SF*') AS sf_callback_missed,
+  max(name GLOB '*HWUI*') AS hwui_callback_missed
+FROM slice
+WHERE name GLOB '*FT#Missed*Callback*'
+GROUP BY vsync;
+
+-- The layers that a frame drew to. Frames of Android 9 and before, whose slices tell no number, are there only if no others are
+-- and the recording has no frame timeline; they have no layers.
 CREATE PERFETTO TABLE android_frames_layers(
   -- Number of the frame, as the frame timeline counts them.
   frame_id LONG,
@@ -83,79 +108,56 @@ CREATE PERFETTO TABLE android_frames_layers(
   -- Name of the process.
   process_name STRING
 ) AS
+WITH
+  numbered AS (
+    SELECT
+      c.frame_id,
+      coalesce(a.ts, c.ts) AS ts,
+      coalesce(a.dur, s.ts + s.dur - c.ts) AS dur,
+      c.id AS do_frame_id,
+      d.id AS draw_frame_id,
+      a.slice_id AS actual_frame_timeline_id,
+      e.id AS expected_frame_timeline_id,
+      d.render_thread_utid,
+      c.ui_thread_utid,
+      a.layer_id,
+      a.layer_name,
+      c.upid,
+      p.name AS process_name
+    FROM android_frames_choreographer_do_frame AS c
+    JOIN android_frames_draw_frame AS d USING (frame_id, upid)
+    JOIN slice AS s ON s.id = d.id
+    JOIN process AS p USING (upid)
+    LEFT JOIN _distinct_layer_actual_timeline_slice_per_process AS a USING (frame_id, upid)
+    LEFT JOIN _distinct_from_expected_timeline_slice_per_process AS e USING (frame_id, upid)
+  ),
+  frames AS (
+    SELECT * FROM numbered
+    UNION ALL
+    SELECT
+      frame_id, ts, dur, do_frame_id, draw_frame_id, NULL, NULL, render_thread_utid, ui_thread_utid, NULL, NULL, upid, process_name
+    FROM _frames_maxsdk_28
+    WHERE NOT EXISTS (SELECT 1 FROM actual_frame_timeline_slice) AND NOT EXISTS (SELECT 1 FROM numbered)
+  )
 SELECT
-  c.frame_id,
-  coalesce(a.ts, c.ts) AS ts,
-  coalesce(a.dur, s.ts + s.dur - c.ts) AS dur,
-  coalesce(a.ts + a.dur, s.ts + s.dur) AS ts_end,
-  c.id AS do_frame_id,
-  d.id AS draw_frame_id,
-  a.id AS actual_frame_timeline_id,
-  (
-    SELECT min(e.id)
-    FROM expected_frame_timeline_slice AS e
-    WHERE e.surface_frame_token = c.frame_id AND e.upid = c.upid
-  ) AS expected_frame_timeline_id,
-  d.render_thread_utid,
-  c.ui_thread_utid,
-  cast_int!(regexp_extract(a.layer_name, '#([0-9]+)$')) AS layer_id,
-  a.layer_name,
-  c.upid,
-  p.name AS process_name
-FROM android_frames_choreographer_do_frame AS c
-JOIN android_frames_draw_frame AS d USING (frame_id, upid)
-JOIN slice AS s ON s.id = d.id
-LEFT JOIN actual_frame_timeline_slice AS a ON a.surface_frame_token = c.frame_id AND a.upid = c.upid
-LEFT JOIN process AS p ON p.upid = c.upid;
+  frame_id,
+  ts,
+  dur,
+  ts + dur AS ts_end,
+  do_frame_id,
+  draw_frame_id,
+  actual_frame_timeline_id,
+  expected_frame_timeline_id,
+  render_thread_utid,
+  ui_thread_utid,
+  layer_id,
+  layer_name,
+  upid,
+  process_name
+FROM frames
+ORDER BY frame_id, ts, dur, do_frame_id, draw_frame_id, actual_frame_timeline_id;
 
--- Frames that a callback came too late for: "J<NAME>#FT#MissedSFCallback#7", "…HWUICallback#7".
-CREATE PERFETTO TABLE _vsync_missed_callback AS
-SELECT
-  cast_int!(regexp_extract(name, 'Callback#([0-9]+)')) AS vsync,
-  max(name GLOB '*SF*Callback#*') AS sf_callback_missed,
-  max(name GLOB '*HWUI*Callback#*') AS hwui_callback_missed
-FROM slice
-WHERE name GLOB '*FT#Missed*Callback#*'
-GROUP BY vsync;
-
--- What the timeline saw of each frame and layer of a process, once …
-CREATE PERFETTO TABLE _distinct_layer_actual_timeline_slice_per_process AS
-SELECT min(id) AS id, surface_frame_token AS frame_id, upid, layer_name, ts, dur
-FROM actual_frame_timeline_slice
-WHERE surface_frame_token > 0
-GROUP BY surface_frame_token, upid, layer_name;
-
--- … and what it planned for each frame of a process.
-CREATE PERFETTO TABLE _distinct_from_expected_timeline_slice_per_process AS
-SELECT min(id) AS id, surface_frame_token AS frame_id, upid, ts, dur
-FROM expected_frame_timeline_slice
-WHERE surface_frame_token > 0
-GROUP BY surface_frame_token, upid;
-
--- The timeline has a slice for each layer of a frame: one row a frame and process.
-CREATE PERFETTO MACRO _frame_timeline_by_frame(slices TableOrSubquery)
-RETURNS TableOrSubquery AS
-(
-  SELECT
-    cast_int!(name) AS frame_id,
-    upid,
-    min(id) AS id,
-    min(ts) AS ts,
-    max(dur) AS dur,
-    max(ts + dur) AS ts_end,
-    count() AS count
-  FROM $slices
-  GROUP BY 1, upid
-);
-
-CREATE PERFETTO TABLE _distinct_from_actual_timeline_slice AS
-SELECT * FROM _frame_timeline_by_frame!(actual_frame_timeline_slice);
-
-CREATE PERFETTO TABLE _distinct_from_expected_timeline_slice AS
-SELECT * FROM _frame_timeline_by_frame!(expected_frame_timeline_slice);
-
--- All of a frame in one row, with its first drawing. Frames of Android 9 and before, whose slices tell no number, are there
--- only if no others are and the recording has no frame timeline.
+-- All of a frame in one row, with its first drawing.
 CREATE PERFETTO TABLE android_frames(
   -- Number of the frame, as the frame timeline counts them.
   frame_id LONG,
@@ -186,35 +188,24 @@ CREATE PERFETTO TABLE android_frames(
   -- Name of the process.
   process_name STRING
 ) AS
-WITH
-  frames AS (
-    SELECT
-      frame_id,
-      min(ts) AS ts,
-      max(dur) AS dur,
-      min(do_frame_id) AS do_frame_id,
-      min(draw_frame_id) AS draw_frame_id,
-      min(actual_frame_timeline_id) AS actual_frame_timeline_id,
-      min(expected_frame_timeline_id) AS expected_frame_timeline_id,
-      render_thread_utid,
-      ui_thread_utid,
-      count(DISTINCT actual_frame_timeline_id) AS actual_frame_timeline_count,
-      1 AS expected_frame_timeline_count,
-      count(DISTINCT draw_frame_id) AS draw_frame_count,
-      upid
-    FROM android_frames_layers
-    GROUP BY frame_id, upid
-    UNION ALL
-    SELECT
-      frame_id, ts, dur, do_frame_id, draw_frame_id, NULL, NULL, render_thread_utid, ui_thread_utid, NULL, NULL,
-      draw_frame_count, upid
-    FROM _frames_maxsdk_28
-    WHERE NOT EXISTS (SELECT 1 FROM actual_frame_timeline_slice) AND NOT EXISTS (SELECT 1 FROM android_frames_layers)
-  )
-SELECT f.*, p.name AS process_name
-FROM frames AS f
-LEFT JOIN process AS p USING (upid)
-ORDER BY f.frame_id;
+SELECT
+  frame_id,
+  min(ts) AS ts,
+  max(dur) AS dur,
+  min(do_frame_id) AS do_frame_id,
+  min(draw_frame_id) AS draw_frame_id,
+  min(actual_frame_timeline_id) AS actual_frame_timeline_id,
+  min(expected_frame_timeline_id) AS expected_frame_timeline_id,
+  render_thread_utid,
+  ui_thread_utid,
+  count(DISTINCT actual_frame_timeline_id) AS actual_frame_timeline_count,
+  1 AS expected_frame_timeline_count,
+  count(DISTINCT draw_frame_id) AS draw_frame_count,
+  upid,
+  process_name
+FROM android_frames_layers
+GROUP BY frame_id, upid
+ORDER BY frame_id, upid;
 
 -- The first frame after a moment, or no row.
 CREATE PERFETTO FUNCTION android_first_frame_after(

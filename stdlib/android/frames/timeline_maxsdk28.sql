@@ -1,21 +1,19 @@
--- Frames of Android 9 and before, whose slices tell no number: the first drawing within or after a Choreographer's turn.
+-- Frames of Android 9 and before, whose slices tell no number: each drawing up to the next turn of the Choreographer.
 
 INCLUDE PERFETTO MODULE slices.with_context;
 
--- The frames, numbered from 0.
+-- The frames, numbered from 1; a turn with several drawings has several.
 CREATE PERFETTO TABLE _frames_maxsdk_28(
   -- Number of the frame.
   frame_id LONG,
   -- When the turn began.
   ts TIMESTAMP,
-  -- From there to the end of the last drawing.
+  -- From there to the end of the turn's last drawing.
   dur DURATION,
   -- The turn: row of slice.
   do_frame_id JOINID(slice.id),
-  -- The first drawing: row of slice.
+  -- The drawing: row of slice.
   draw_frame_id JOINID(slice.id),
-  -- How many drawings.
-  draw_frame_count LONG,
   -- The thread that draws.
   render_thread_utid JOINID(thread.id),
   -- The thread of the user interface.
@@ -32,7 +30,6 @@ WITH
     SELECT
       id,
       ts,
-      dur,
       utid,
       upid,
       process_name,
@@ -41,17 +38,16 @@ WITH
     WHERE is_main_thread AND name = 'Choreographer#doFrame'
   )
 SELECT
-  row_number() OVER (ORDER BY t.ts) - 1 AS frame_id,
+  row_number() OVER (ORDER BY t.ts, t.id, d.id) AS frame_id,
   t.ts,
-  max(d.ts + d.dur) - t.ts AS dur,
+  max(d.ts + d.dur) OVER (PARTITION BY t.id) - t.ts AS dur,
   t.id AS do_frame_id,
-  min(d.id) AS draw_frame_id,
-  count() AS draw_frame_count,
+  d.id AS draw_frame_id,
   d.utid AS render_thread_utid,
   t.utid AS ui_thread_utid,
-  'maxsdk28' AS sdk,
   t.upid,
-  t.process_name
+  t.process_name,
+  'maxsdk28' AS sdk
 FROM turns AS t
 JOIN thread_slice AS d ON d.upid = t.upid AND d.name = 'DrawFrame' AND d.ts >= t.ts AND d.ts < t.next_ts
-GROUP BY t.id;
+ORDER BY t.ts, t.id, d.id;

@@ -14,32 +14,30 @@ RETURNS STRING AS
 WITH
   rules(pattern, reason) AS (
     VALUES
-      ('binder transaction', 'binder'),
-      ('monitor contention*', 'monitor_contention'),
-      ('Lock contention*', 'art_lock_contention'),
-      ('GC: Wait For*', 'art_gc_wait'),
-      ('*concurrent*GC*', 'garbage_collection'),
       ('mm_vmscan_direct_reclaim', 'kernel_memory_reclaim'),
-      ('OpenDexFilesFromOat*', 'open_dex_files_from_oat'),
-      ('VerifyClass*', 'verify_class'),
-      ('JIT compiling*', 'jit_compile'),
+      ('GC: Wait For*', 'userspace_memory_reclaim'),
+      ('monitor contention*', 'monitor_contention'),
+      ('Lock contention on a monitor lock*', 'monitor_contention'),
+      ('Lock contention*', 'art_lock_contention'),
+      ('binder transaction', 'binder'),
+      ('binder reply', 'binder'),
+      ('Contending for pthread mutex', 'mutex_contention'),
       ('dlopen*', 'dlopen'),
+      ('VerifyClass*', 'verify_class'),
       ('inflate', 'inflate'),
-      ('ResourcesManager#getResources', 'resources_manager_get_resources'),
       ('Choreographer#doFrame*', 'choreographer_do_frame'),
-      ('performCreate*', 'perform_create'),
-      ('performResume*', 'perform_resume'),
+      ('OpenDexFilesFromOat*', 'open_dex_files_from_oat'),
+      ('ResourcesManager#getResources', 'resources_manager_get_resources'),
+      ('bindApplication', 'bind_application'),
       ('activityStart', 'activity_start'),
       ('activityResume', 'activity_resume'),
-      ('bindApplication', 'bind_application'),
-      ('PostFork', 'post_fork'),
-      ('ActivityThreadMain', 'activity_thread_main'),
-      ('location*status=* filter=* reason=*', 'dex2oat')
+      ('activityRestart', 'activity_restart'),
+      ('clientTransactionExecuted', 'client_transaction_executed')
   )
 SELECT reason FROM rules WHERE $name GLOB pattern LIMIT 1;
 
--- Why a start took the time of a piece, by the deepest slice that says so and by the state of the thread: waiting for a disk, for a
--- processor or for memory tells more than the slice around it; the slice tells more than running or sleeping.
+-- Why a start took the time of a piece: a wait for a device, else the deepest slice that says so, else an interrupt, else the
+-- state of the thread.
 CREATE PERFETTO FUNCTION _startup_breakdown_reason(
   -- The slice, as _normalize_android_string() calls it.
   name STRING,
@@ -47,38 +45,59 @@ CREATE PERFETTO FUNCTION _startup_breakdown_reason(
   state STRING,
   -- Does it wait for a device?
   io_wait LONG,
-  -- Was it woken by an interrupt? A wait for a processor is one, whoever woke the thread.
+  -- Was it woken by an interrupt?
   irq_context LONG
 )
 RETURNS STRING AS
 SELECT
   CASE
-    WHEN $name = 'kernel_memory_reclaim' THEN $name
-    WHEN $state = 'D' AND $io_wait THEN 'io'
-    WHEN $state IN ('R', 'R+') THEN $state
-    ELSE coalesce($name, $state)
+    WHEN $io_wait = 1 THEN 'io'
+    WHEN $name IS NOT NULL THEN $name
+    WHEN $irq_context = 1 THEN 'irq'
+    ELSE $state
   END;
 
--- The starts by process, with a number of their own: those of several users have several processes.
+-- The starts by process, with a number of their own: those of several users have several processes. Of starts of a process that
+-- overlap the first one counts.
 CREATE PERFETTO TABLE _startup_root_slices AS
-SELECT row_number() OVER (ORDER BY startup_id, upid) AS id, startup_id, ts, dur, upid, utid
-FROM android_startup_threads
-WHERE is_main_thread AND dur > 0;
+WITH
+  roots AS (
+    SELECT
+      coalesce((SELECT max(id) FROM slice), -1) + row_number() OVER (ORDER BY s.ts, s.startup_id, p.upid) AS id,
+      s.ts,
+      s.dur,
+      s.startup_id,
+      s.startup_type,
+      c.name AS process_name,
+      p.upid,
+      t.utid
+    FROM android_startup_processes AS p
+    JOIN android_startups AS s USING (startup_id)
+    JOIN process AS c ON c.upid = p.upid
+    JOIN thread AS t ON t.upid = p.upid AND t.is_main_thread
+    WHERE s.dur > 0
+  )
+SELECT r.id, r.ts, r.dur, r.startup_id, r.startup_type, r.process_name, r.upid, r.utid
+FROM roots AS r
+WHERE NOT EXISTS (
+  SELECT 1 FROM roots AS o WHERE o.utid = r.utid AND o.id != r.id AND o.ts <= r.ts AND o.ts + o.dur > r.ts
+)
+ORDER BY r.id;
 
--- Slices of the main threads that overlap a start; name is that of the reason, NULL for none.
+-- Slices of the main threads that ended and overlap a start; name is that of the reason, NULL for none.
 CREATE PERFETTO TABLE _startup_relevant_slices AS
 SELECT DISTINCT
   s.id,
   s.parent_id,
   s.depth,
   s.ts,
-  iif(s.dur < 0, trace_end() - s.ts, s.dur) AS dur,
+  s.dur,
   s.track_id,
   s.utid,
   _normalize_android_string(s.name) AS name
 FROM _startup_root_slices AS r
 JOIN thread_slice AS s USING (utid)
-WHERE s.ts < r.ts + r.dur AND (s.dur < 0 OR s.ts + s.dur > r.ts);
+WHERE s.dur > 0 AND s.ts < r.ts + r.dur AND s.ts + s.dur > r.ts;
 
 -- Those with a reason, each below the next one above it that has one, too.
 CREATE PERFETTO TABLE _startup_normalized_slices AS
@@ -114,7 +133,7 @@ FROM _slice_pieces!(_startup_normalized_slices) AS p
 JOIN _startup_normalized_slices AS s ON s.id = p.slice_id
 JOIN _startup_root_slices AS r ON r.utid = s.utid AND p.ts < r.ts + r.dur AND p.ts + p.dur > r.ts;
 
--- States of the main threads, cut to the starts: (id, root_id, startup_id, thread_state_id, ts, dur, state, io_wait, irq_context).
+-- States of the main threads that ended, cut to the starts: (id, root_id, startup_id, thread_state_id, ts, dur, state, io_wait, irq_context).
 CREATE PERFETTO TABLE _startup_thread_states_breakdown AS
 SELECT
   row_number() OVER (ORDER BY i.ts) AS id,
@@ -128,7 +147,7 @@ SELECT
   t.irq_context
 FROM _interval_intersect!((
   _startup_root_slices,
-  (SELECT id, ts, iif(dur < 0, trace_end() - ts, dur) AS dur, utid FROM thread_state)
+  (SELECT id, ts, dur, utid FROM thread_state WHERE dur > 0)
 ), (utid)) AS i
 JOIN _startup_root_slices AS r ON r.id = i.id_0
 JOIN thread_state AS t ON t.id = i.id_1
@@ -145,13 +164,13 @@ CREATE VIRTUAL TABLE _startup_states_and_slices
 USING SPAN_LEFT_JOIN(_startup_thread_states_of_roots PARTITIONED root_id, _startup_flat_slices_of_roots PARTITIONED root_id);
 
 -- Each moment of a start with one reason: what its main thread waited for, or else the nearest slice that stands for one, or else the
--- state of the thread.
+-- state of the thread. What passed before the first state of the thread is the delay of the launch.
 CREATE PERFETTO TABLE android_startup_opinionated_breakdown(
   -- The start of the application: startup_id of android_startups.
   startup_id JOINID(android_startups.startup_id),
   -- Row of slice; NULL: explained by a state.
   slice_id JOINID(slice.id),
-  -- Row of thread_state; NULL: explained by a slice.
+  -- Row of thread_state; NULL: the delay of the launch.
   thread_state_id JOINID(thread_state.id),
   -- When the part of the startup began.
   ts TIMESTAMP,
@@ -161,12 +180,17 @@ CREATE PERFETTO TABLE android_startup_opinionated_breakdown(
   reason STRING
 ) AS
 SELECT
+  ts,
+  dur,
   startup_id,
   slice_id,
   thread_state_id,
-  ts,
-  dur,
   _startup_breakdown_reason(name, state, io_wait, irq_context) AS reason
 FROM _startup_states_and_slices
 WHERE dur > 0
-ORDER BY startup_id, ts;
+UNION ALL
+SELECT r.ts, min(s.ts) - r.ts AS dur, r.startup_id, NULL AS slice_id, NULL AS thread_state_id, 'launch_delay' AS reason
+FROM _startup_root_slices AS r
+JOIN _startup_thread_states_breakdown AS s ON s.root_id = r.id
+GROUP BY r.id
+HAVING min(s.ts) > r.ts;

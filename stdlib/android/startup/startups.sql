@@ -1,7 +1,6 @@
 -- Starts of applications.
 
 INCLUDE PERFETTO MODULE android.process_metadata;
-INCLUDE PERFETTO MODULE android.startup.startup_events;
 INCLUDE PERFETTO MODULE android.startup.startups_maxsdk28;
 INCLUDE PERFETTO MODULE android.startup.startups_minsdk29;
 INCLUDE PERFETTO MODULE android.startup.startups_minsdk33;
@@ -19,17 +18,17 @@ SELECT
     ELSE 28
   END;
 
--- The starts by those marks.
+-- The starts by those marks; up to Android 12 they are numbered from 0.
 CREATE PERFETTO TABLE _android_startups_raw AS
-SELECT startup_id, ts, ts_end, dur, package, startup_type, machine_id
+SELECT startup_id, ts, ts_end, dur, dur_without_trampoline, package, startup_type, machine_id
 FROM _startups_minsdk33
 WHERE _startup_marks_since() >= 33
 UNION ALL
-SELECT row_number() OVER (ORDER BY ts) AS startup_id, ts, ts_end, dur, package, startup_type, machine_id
+SELECT _auto_id AS startup_id, ts, ts_end, dur, dur AS dur_without_trampoline, package, startup_type, machine_id
 FROM _startups_minsdk29
 WHERE _startup_marks_since() BETWEEN 29 AND 32
 UNION ALL
-SELECT startup_id, ts, ts_end, dur, package, startup_type, machine_id
+SELECT _auto_id AS startup_id, ts, ts_end, dur, dur AS dur_without_trampoline, package, startup_type, machine_id
 FROM _startups_maxsdk28
 WHERE _startup_marks_since() <= 28;
 
@@ -44,7 +43,7 @@ WHERE s.name IN ('bindApplication', 'activityStart', 'activityResume');
 CREATE PERFETTO FUNCTION _startup_indicator_slice_count(
   -- The time's start.
   start_ts TIMESTAMP,
-  -- Its end.
+  -- Its end; what begins then does not count.
   end_ts TIMESTAMP,
   -- The thread.
   utid JOINID(thread.id),
@@ -54,9 +53,10 @@ CREATE PERFETTO FUNCTION _startup_indicator_slice_count(
 RETURNS LONG AS
 SELECT count()
 FROM _startup_indicator_slices
-WHERE utid = $utid AND name = $name AND ts BETWEEN $start_ts AND $end_ts;
+WHERE utid = $utid AND name = $name AND ts >= $start_ts AND ts < $end_ts;
 
--- The processes that came to show an activity in each start; a process that died and was started again makes two.
+-- The processes that came to show an activity in each start; a process that died and was started again makes two. Without a list
+-- of packages, processes whose name begins with the package's belong to it.
 CREATE PERFETTO TABLE android_startup_processes(
   -- The start.
   startup_id JOINID(android_startups.startup_id),
@@ -69,14 +69,16 @@ CREATE PERFETTO TABLE android_startup_processes(
 ) AS
 WITH
   candidates AS (
-    SELECT r.startup_id, r.ts, r.ts_end, r.startup_type, p.upid, p.pid
+    SELECT r._auto_id AS start_row, r.startup_id, r.ts, r.ts_end, r.startup_type, p.upid, p.pid
     FROM _android_startups_raw AS r
     JOIN android_process_metadata AS p
-      ON p.package_name = r.package OR (p.package_name IS NULL AND p.process_name GLOB r.package || '*')
+      ON p.package_name = r.package
+      OR (NOT EXISTS (SELECT 1 FROM package_list) AND p.process_name GLOB r.package || '*')
     JOIN process AS m ON m.upid = p.upid AND m.machine_id = r.machine_id
   ),
   seen AS (
     SELECT
+      c.start_row,
       c.startup_id,
       c.upid,
       c.pid,
@@ -86,7 +88,7 @@ WITH
     FROM candidates AS c
     JOIN thread AS t ON t.upid = c.upid AND t.is_main_thread
     JOIN _startup_indicator_slices AS i ON i.utid = t.utid AND i.ts >= c.ts AND i.ts < c.ts_end
-    GROUP BY c.startup_id, c.upid
+    GROUP BY c.start_row, c.upid
     HAVING max(i.name = 'activityResume')
   )
 SELECT
@@ -94,9 +96,10 @@ SELECT
   upid,
   pid,
   coalesce(startup_type, CASE WHEN bound AND started THEN 'cold' WHEN started THEN 'warm' ELSE 'hot' END) AS startup_type
-FROM seen;
+FROM seen
+ORDER BY start_row, upid;
 
--- The starts.
+-- The starts, one row a number.
 CREATE PERFETTO VIEW android_startups(
   -- Number of the start.
   startup_id ID,
@@ -106,7 +109,7 @@ CREATE PERFETTO VIEW android_startups(
   ts_end TIMESTAMP,
   -- How long it took.
   dur DURATION,
-  -- The same without an activity before it that only opened this one: the package's own launch (Android 13 and later).
+  -- The same without an activity of another package that only opened the one that was to be seen (from Android 13 on).
   dur_without_trampoline DURATION,
   -- The application's package.
   package STRING,
@@ -118,29 +121,12 @@ SELECT
   r.ts,
   r.ts_end,
   r.dur,
-  -- a launch of the package that follows another launch of the same start
-  coalesce(
-    (
-      SELECT e.dur
-      FROM _startup_events AS e
-      WHERE
-        _startup_marks_since() >= 33
-        AND e.machine_id = r.machine_id
-        AND e.package_name = r.package
-        AND e.dur >= 0
-        AND e.ts <= r.ts_end
-        AND e.ts > (SELECT min(x.ts) FROM _startup_events AS x WHERE x.machine_id = r.machine_id AND x.ts >= r.ts)
-      ORDER BY e.ts DESC
-      LIMIT 1
-    ),
-    r.dur
-  ) AS dur_without_trampoline,
+  r.dur_without_trampoline,
   r.package,
-  coalesce(
-    r.startup_type,
-    (SELECT p.startup_type FROM android_startup_processes AS p WHERE p.startup_id = r.startup_id LIMIT 1)
-  ) AS startup_type
-FROM _android_startups_raw AS r;
+  coalesce(r.startup_type, max(p.startup_type)) AS startup_type
+FROM _android_startups_raw AS r
+LEFT JOIN android_startup_processes AS p USING (startup_id)
+GROUP BY r.startup_id;
 
 -- Threads of the processes of each start.
 CREATE PERFETTO VIEW android_startup_threads(
@@ -234,7 +220,7 @@ CREATE PERFETTO VIEW android_class_loading_for_startup(
 ) AS
 SELECT slice_id, startup_id, slice_name, slice_ts, slice_dur, thread_name, tid, arg_set_id
 FROM android_thread_slices_for_all_startups
-WHERE slice_name GLOB 'L*/*;';
+WHERE slice_name GLOB 'L*;';
 
 -- Slices of a start by name; * stands for anything.
 CREATE PERFETTO FUNCTION android_slices_for_startup_and_slice_name(
