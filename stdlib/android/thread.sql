@@ -42,7 +42,7 @@ WITH
       count(t.start_ts) OVER (
         PARTITION BY upid, android_standardize_thread_name(t.name)
         ORDER BY t.start_ts
-        RANGE BETWEEN CURRENT ROW AND cast_int!($sliding_window_dur) FOLLOWING
+        RANGE BETWEEN CURRENT ROW AND CASE WHEN $sliding_window_dur IS NULL THEN 0 ELSE cast_int!($sliding_window_dur) END FOLLOWING
       ) AS n
     FROM thread AS t
     JOIN process AS p USING (upid)
@@ -75,7 +75,7 @@ WITH
       count(t.start_ts) OVER (
         PARTITION BY upid
         ORDER BY t.start_ts
-        RANGE BETWEEN CURRENT ROW AND cast_int!($sliding_window_dur) FOLLOWING
+        RANGE BETWEEN CURRENT ROW AND CASE WHEN $sliding_window_dur IS NULL THEN 0 ELSE cast_int!($sliding_window_dur) END FOLLOWING
       ) AS n
     FROM thread AS t
     JOIN process AS p USING (upid)
