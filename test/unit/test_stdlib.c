@@ -27,7 +27,7 @@ static const struct {
     int64_t ts, dur, tid;
     const char *name;
 } slices[] = {
-    {5, 1, 101, "UnwantedInteractionBlocker::notifyMotion(id=0xabc, eventTime=3)"},
+    {5, 1, 101, "UnwantedInteractionBlocker::notifyMotion(eventTime=3, id=0xabc)"},
     {10, 5, 101, "enqueueDispatchEntryAndStartDispatchCycleLocked(inputChannel=w1 com.app/.A (server), id=0xabc)"},
     {10, 5, 101, "startDispatchCycleLocked"},
     {10, 5, 101, "publishMotionEvent"},
