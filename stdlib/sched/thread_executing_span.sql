@@ -13,7 +13,7 @@ SELECT EXISTS (SELECT 1 FROM metadata WHERE name = 'trace_type' AND str_value = 
 
 -- Does a thread become ready to run with the state? Fuchsia has R only behind a time slice that ran out.
 CREATE PERFETTO MACRO _is_runnable_state(state Expr)
-RETURNS Expr AS $state = 'R' OR ($state = 'W' AND (SELECT is_fuchsia FROM _is_fuchsia));
+RETURNS Expr AS ($state = 'R' OR ($state = 'W' AND (SELECT is_fuchsia FROM _is_fuchsia)));
 
 -- Finished waits for a CPU whose waker is known. is_irq: what woke the thread was an interrupt or a device.
 CREATE PERFETTO TABLE _runnable_state AS
