@@ -392,16 +392,17 @@ static int as_events_sort(const void *a, const void *b)
     return x->a < y->a ? -1 : x->a > y->a;
 }
 
-/* Runs that overlap a little, much or not at all, with many equal times. */
+/* Runs that overlap a little, much or not at all, with many equal times; one in two begins with a long one. */
 START_TEST(events_in_memory_are_sorted_as_qsort_does)
 {
     enum { N = 5000 };
     static struct sort_event e[N], want[N], room[N / 2 + 1];
     uint64_t seed = (uint64_t)_i * 31 + 5;
     size_t n = next_random(&seed) % N, run = 1 + next_random(&seed) % 400;
-    int64_t back = (int64_t)(next_random(&seed) % 300), ts = back;
+    size_t first_run = _i % 2 ? next_random(&seed) % (n + 1) : 0;
+    int64_t back = (int64_t)(next_random(&seed) % (_i % 4 < 2 ? 300 : 3000)), ts = back;
     for (size_t i = 0; i < n; i++) {
-        ts += i % run ? (int64_t)(next_random(&seed) % 2) : -(back < ts ? back : 0);
+        ts += i % run || i < first_run ? (int64_t)(next_random(&seed) % 2) : -(back < ts ? back : 0);
         e[i] = (struct sort_event){ts, i, next_random(&seed) % 3};
     }
     memcpy(want, e, n * sizeof *e);
