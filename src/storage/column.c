@@ -79,7 +79,7 @@ static bool is_whole(int64_t word)
     return d >= -9007199254740992.0 && d <= 9007199254740992.0 && d == (double)(int64_t)d && word != INT64_MIN;
 }
 
-static void scan_doubles(const int64_t *v, uint32_t n, struct span *s)
+static void scan_each_double(const int64_t *v, uint32_t n, struct span *s)
 {
     *s = (struct span){.min = INT64_MAX, .max = INT64_MIN, .sorted = true, .whole = true};
     for (uint32_t i = 0; i < n; i++) {
@@ -98,6 +98,33 @@ static void scan_doubles(const int64_t *v, uint32_t n, struct span *s)
     }
     if (s->nulls)
         s->sorted = s->whole = false;
+}
+
+/* The same in vectors, as long as every value is a whole number of few bits; false when one is not. */
+VECTORISED static bool scan_whole_doubles(const int64_t *v, uint32_t n, struct span *s)
+{
+    const double few = 0x1p50, rounds = 0x1.8p52; /* the sum of both has no bits for fractions */
+    int64_t min = INT64_MAX, max = INT64_MIN, falls = 0, other = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        double d = column_f64(v[i]);
+        int64_t order = v[i] ^ (-(int64_t)(v[i] < 0) & INT64_MAX);
+        min = order < min ? order : min;
+        max = order > max ? order : max;
+        other |= -(int64_t)(v[i] == INT64_MIN) | -(int64_t) !(d >= -few) | -(int64_t) !(d <= few) |
+                 -(int64_t)(d + rounds - rounds != d);
+    }
+    for (uint32_t i = 1; i < n; i++)
+        falls |= -(int64_t)(column_f64(v[i]) < column_f64(v[i - 1]));
+    *s = (struct span){.min = min, .max = max, .sorted = !falls, .whole = true};
+    return !other;
+}
+
+static void scan_doubles(const int64_t *v, uint32_t n, struct span *s)
+{
+    enum { FEW = 64 }; /* of other numbers, the first are of them, too */
+    struct span begin;
+    if (!scan_whole_doubles(v, n < FEW ? n : FEW, &begin) || !scan_whole_doubles(v, n, s))
+        scan_each_double(v, n, s);
 }
 
 static void scan(const int64_t *v, uint32_t n, enum col_type type, struct span *s)
@@ -158,10 +185,8 @@ static bool pack(int64_t *v, enum col_type type, struct col_chunk *c, struct spi
     if (type == COL_F64 && s.whole) {
         for (uint32_t i = 0; i < COL_CHUNK_ROWS; i++)
             v[i] = (int64_t)column_f64(v[i]);
-        struct span whole;
-        scan_ints(v, COL_CHUNK_ROWS, COL_NULL, &whole);
-        min = whole.min;
-        max = whole.max;
+        min = (int64_t)column_f64(column_f64_order(s.min)); /* back from what they are ordered by */
+        max = (int64_t)column_f64(column_f64_order(s.max));
     }
     uint64_t range = (uint64_t)max - (uint64_t)min + (nulls ? 1 : 0);
     unsigned width = !packable || range > UINT32_MAX || range < (nulls ? 1u : 0u) ? 8

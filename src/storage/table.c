@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/bisect.h"
 #include "base/error.h"
+#include "base/vectorised.h"
 
 int table_init(struct table *t, const struct table_def *def)
 {
@@ -73,6 +74,12 @@ uint32_t table_append(struct table *t, const int64_t *words)
     return t->n_rows++;
 }
 
+VECTORISED static void store_sequence(int64_t *tail, int64_t first, int64_t step, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++, first += step)
+        tail[i] = first;
+}
+
 /* Rows [from, from + n) of what is told go to the tail of a column. */
 static void store_words(int64_t *tail, const struct table_words *w, uint32_t from, uint32_t n)
 {
@@ -80,8 +87,7 @@ static void store_words(int64_t *tail, const struct table_words *w, uint32_t fro
         memcpy(tail, w->p + from, n * sizeof *tail);
         return;
     }
-    for (uint32_t i = 0; i < n; i++)
-        tail[i] = w->first + w->step * (int64_t)(from + i);
+    store_sequence(tail, w->first + w->step * (int64_t)from, w->step, n);
 }
 
 bool table_append_columns(struct table *t, const struct table_words *columns, uint32_t n)

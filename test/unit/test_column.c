@@ -81,6 +81,23 @@ static int64_t whole_doubles(uint32_t i)
     (void)i;
     return column_f64_word((double)(draw() % 70000) - 100);
 }
+static int64_t rising_doubles(uint32_t i)
+{
+    return column_f64_word((double)i * 3 - 1000);
+}
+/* Whole ones of up to 53 bits and more, both signs. */
+static int64_t large_doubles(uint32_t i)
+{
+    double d = (double)(1ll << draw() % 55) - (double)(draw() % 3);
+    return column_f64_word(i % 2 ? d : -d - 1);
+}
+/* Whole but for one value of a chunk, far from its begin: a fraction, a negative zero, NULL, infinity, a huge one. */
+static int64_t doubles_with_one_odd(uint32_t i)
+{
+    static const double odd[] = {-7.25, -0.0, NAN, -INFINITY, 0x1.8p51, -0x1p52, 3};
+    uint32_t chunk = i / COL_CHUNK_ROWS;
+    return column_f64_word(i % COL_CHUNK_ROWS == 3000 + chunk ? odd[chunk % 7] : (double)(draw() % 100));
+}
 static int64_t broken_doubles(uint32_t i)
 {
     static const double odd[] = {0.0, -0.0, 1e300, 0.1, -1e-300};
@@ -91,11 +108,23 @@ static int64_t broken_doubles(uint32_t i)
 static const struct {
     enum col_type type;
     int64_t (*value)(uint32_t);
-} kinds[] = {{COL_I64, constant},        {COL_I64, nothing},       {COL_I64, bytes},
-             {COL_U32, bytes_with_null}, {COL_I64, shorts},        {COL_I64, shorts_with_null},
-             {COL_I64, rising},          {COL_I64, wild},          {COL_I64, extremes},
-             {COL_I64, mixed},           {COL_STR, string_ids},    {COL_STR, far_string_ids},
-             {COL_F64, whole_doubles},   {COL_F64, broken_doubles}};
+} kinds[] = {{COL_I64, constant},
+             {COL_I64, nothing},
+             {COL_I64, bytes},
+             {COL_U32, bytes_with_null},
+             {COL_I64, shorts},
+             {COL_I64, shorts_with_null},
+             {COL_I64, rising},
+             {COL_I64, wild},
+             {COL_I64, extremes},
+             {COL_I64, mixed},
+             {COL_STR, string_ids},
+             {COL_STR, far_string_ids},
+             {COL_F64, whole_doubles},
+             {COL_F64, broken_doubles},
+             {COL_F64, rising_doubles},
+             {COL_F64, large_doubles},
+             {COL_F64, doubles_with_one_odd}};
 enum { KINDS = sizeof kinds / sizeof *kinds, ROWS = COL_CHUNK_ROWS * 7 + 100 };
 
 static void make_table(struct table *t, struct table_def *def, struct column_def *column, enum col_type type)
