@@ -37,13 +37,13 @@ static inline uint8_t *encode_varint(uint8_t *q, uint64_t v)
         *q++ = (uint8_t)v;
         return q;
     }
-    unsigned bytes = (unsigned)(63 - __builtin_clzll(v)) / 7 + 1;
+    unsigned more = (63u ^ (unsigned)__builtin_clzll(v)) * 37 >> 8; /* the highest bit / 7: bytes behind the first */
     v = (v & 0x00fffffff0000000) << 4 | (v & 0x000000000fffffff);
     v = (v & 0x0fffc0000fffc000) << 2 | (v & 0x00003fff00003fff);
     v = (v & 0x3f803f803f803f80) << 1 | (v & 0x007f007f007f007f);
-    v |= 0x8080808080808080 & ((1ull << (8 * (bytes - 1))) - 1);
+    v |= 0x0080808080808080 >> (8 * (7 - more));
     memcpy(q, &v, 8);
-    return q + bytes;
+    return q + more + 1;
 }
 
 static inline uint8_t *encode_tag(uint8_t *q, uint32_t field, unsigned wire)

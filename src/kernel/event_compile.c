@@ -324,6 +324,17 @@ static int compile_generic(struct event_program *p, const struct format_file *f,
     return bytes ? 0 : -MRD_ENOMEM;
 }
 
+static bool is_of_words(const struct event_program *p)
+{
+    bool words = p->kind == PROGRAM_FIELDS && !p->constant_len;
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const struct program_step *s = &p->steps[i];
+        bool word = s->code == STEP_U64 || s->code == STEP_S64 || s->code == STEP_ARRAY_U64;
+        words = words && word && s->tag_len == 1 && !s->truncate;
+    }
+    return words;
+}
+
 int event_program_compile(struct event_program *p, const struct format_file *f, const char *group,
                           enum program_flavour flavour, uint32_t dynamic_id, struct arena *a, struct error *err)
 {
@@ -349,6 +360,7 @@ int event_program_compile(struct event_program *p, const struct format_file *f, 
         compile_typed(p, f, desc);
     else if (compile_generic(p, f, group, legacy, a))
         return error_set(err, -MRD_ENOMEM, "out of memory for event %s/%s", group, name);
+    p->of_words = is_of_words(p);
     return 0;
 }
 

@@ -185,8 +185,21 @@ static uint8_t *run_legacy(const struct event_program *p, const struct program_c
     return q;
 }
 
-static inline uint8_t *payload(const struct event_program *p, const struct program_context *ctx, const uint8_t *event,
-                               uint32_t size, uint8_t *q)
+/* As run_steps() where all are words: system calls. */
+static inline uint8_t *run_words(const struct event_program *p, const uint8_t *event, uint8_t *q)
+{
+    for (const struct program_step *s = p->steps, *end = s + p->n_steps; s < end; s++) {
+        const uint8_t *at = event + s->offset;
+        for (unsigned n = s->code == STEP_ARRAY_U64 ? s->size : 1; n; n--, at += sizeof(uint64_t)) {
+            *q++ = s->tag[0];
+            q = encode_varint(q, load_u64(at));
+        }
+    }
+    return q;
+}
+
+static __attribute__((noinline)) uint8_t *run_any(const struct event_program *p, const struct program_context *ctx,
+                                                  const uint8_t *event, uint32_t size, uint8_t *q)
 {
     if (p->constant_len) {
         memcpy(q, p->constant, p->constant_len);
@@ -195,6 +208,12 @@ static inline uint8_t *payload(const struct event_program *p, const struct progr
     if (__builtin_expect(p->kind == PROGRAM_GENERIC_LEGACY, 0))
         return run_legacy(p, ctx, event, size, q);
     return run_steps(p, ctx, event, size, q);
+}
+
+static inline uint8_t *payload(const struct event_program *p, const struct program_context *ctx, const uint8_t *event,
+                               uint32_t size, uint8_t *q)
+{
+    return p->of_words ? run_words(p, event, q) : run_any(p, ctx, event, size, q);
 }
 
 uint8_t *event_program_payload(const struct event_program *p, const struct program_context *ctx, const uint8_t *event,

@@ -75,6 +75,7 @@ struct event_program {
     bool has_inode;
     uint16_t rss_key[2];               /* throttled rss_stat: offsets of mm_id and member, */
     uint16_t rss_size;                 /* and of size */
+    bool of_words;                     /* its steps are numbers of 8 bytes, each with a tag of one; nothing else */
     bool throttled;                    /* written only when size has moved to another 512 KiB step */
     uint8_t tid_effect;                /* enum tid_effect */
     uint16_t n_steps;                  /* length of `steps` */

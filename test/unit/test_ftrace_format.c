@@ -2,6 +2,8 @@
 #include "kernel/event_program.h"
 
 #include "ck_slice.h"
+#include "wire/fields.h"
+#include "wire/pb_writer.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -165,6 +167,39 @@ START_TEST(addresses_of_functions_do_not_get_out)
 }
 END_TEST
 
+/* Events of nothing but words of 8 bytes, as system calls are, with words of every length. */
+START_TEST(words_become_fields)
+{
+    enum { ARGS = 6, AT = 8 };
+    struct arena a = {0};
+    struct event_program p;
+    ck_assert_int_eq(parse("name: sys_enter\nID: 7\nformat:\n" COMMON
+                           "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n"
+                           "\tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;\n",
+                           NULL),
+                     0);
+    ck_assert_int_eq(event_program_compile(&p, &file, "raw_syscalls", PROGRAM_TYPED_OR_GENERIC, 65536, &a, NULL), 0);
+    ck_assert(p.of_words);
+    for (unsigned bits = 0; bits < 64; bits++) {
+        uint64_t words[1 + ARGS] = {1ull << bits};
+        uint8_t event[AT + sizeof words] = {0}, made[256], want[256];
+        size_t n = 0;
+        for (unsigned i = 1; i <= ARGS; i++)
+            words[i] = ((1ull << bits) - 1) ^ (uint64_t)i * 5 << (bits / 2);
+        memcpy(event + AT, words, sizeof words);
+        for (unsigned i = 0; i <= ARGS; i++) {
+            want[n++] = (i ? FTRACE_SYS_ENTER_ARGS : FTRACE_SYS_ENTER_ID) << 3;
+            n += pb_encode_varint(want + n, words[i]);
+        }
+        ck_assert_ptr_null(event_program_payload(&p, &(struct program_context){0}, event, sizeof event - 1, made));
+        uint8_t *end = event_program_payload(&p, &(struct program_context){0}, event, sizeof event, made);
+        ck_assert_uint_eq((size_t)(end - made), n);
+        ck_assert_int_eq(memcmp(made, want, n), 0);
+    }
+    arena_free(&a);
+}
+END_TEST
+
 START_TEST(compact_offsets_need_the_known_shape)
 {
     struct compact_offsets o = {0};
@@ -202,6 +237,7 @@ Suite *ftrace_format_suite(void)
     tcase_add_test(t, common_fields_must_be_in_place);
     tcase_add_test(t, a_field_of_another_type_is_left_out);
     tcase_add_test(t, addresses_of_functions_do_not_get_out);
+    tcase_add_test(t, words_become_fields);
     tcase_add_test(t, compact_offsets_need_the_known_shape);
     suite_add_tcase(s, t);
     return s;
