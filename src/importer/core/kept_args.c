@@ -3,13 +3,14 @@
 
 #include "base/alloc.h"
 
-void kept_args_grow(struct kept_args *k)
+static void grow(struct kept_args *k)
 {
     enum { WORTH_THE_MOST = 65536 };
-    k->grow_from = k->bits ? UINT64_MAX : WORTH_THE_MOST;
-    k->bits = k->bits ? KEPT_BITS_MOST : KEPT_BITS;
+    unsigned bits = k->grow_from == KEPT_FROM ? KEPT_BITS : KEPT_BITS_MOST;
+    k->grow_from = k->grow_from == KEPT_FROM ? WORTH_THE_MOST : UINT64_MAX;
+    k->shift = 64 - bits;
     mem_free(k->recent);
-    k->recent = mem_zalloc(sizeof *k->recent << k->bits);
+    k->recent = mem_zalloc(sizeof *k->recent << bits);
 }
 
 void kept_args_free(struct kept_args *k)
@@ -22,6 +23,10 @@ argset kept_args_intern(struct kept_args *k, struct kept_sharing *s, uint32_t ki
                         enum kept_place where, struct kept_set *place)
 {
     bool share = !s->off, was_new;
+    if (__builtin_expect(k->n++ == k->grow_from, 0)) {
+        grow(k);
+        place = NULL;
+    }
     bool stable = where == KEPT_STABLE || (where == KEPT_IN_FILE && importer_bytes_stable(k->im, payload.p));
     argset set = args_intern_bytes(&k->im->st->args, kind_aux >> ARGS_AUX_BITS, kind_aux & ((1u << ARGS_AUX_BITS) - 1),
                                    payload, stable, share, &was_new);
@@ -33,8 +38,9 @@ argset kept_args_intern(struct kept_args *k, struct kept_sharing *s, uint32_t ki
         }
     }
     if (place && !argset_is_none(set)) {
-        *place = (struct kept_set){.set = set, .kind_aux = kind_aux, .len = (uint32_t)payload.len};
-        memcpy(place->payload, payload.p, payload.len);
+        place->set = set;
+        place->what = kept_what(kind_aux, (uint32_t)payload.len);
+        payload_words(payload.p, payload.len, place->words);
     }
     return set;
 }

@@ -13,19 +13,18 @@
 enum { KEPT_FROM = 1024, KEPT_BITS = 11, KEPT_BITS_MOST = 13, KEPT_SET_BYTES = 32 };
 
 struct kept_set {
-    uint8_t payload[KEPT_SET_BYTES];
+    uint64_t words[KEPT_SET_BYTES / 8]; /* the payload, by payload_words() */
+    uint64_t what;                      /* kept_what(); 0: none yet */
     argset set;
-    uint32_t kind_aux; /* of the decoder, and what it is given, */
-    uint32_t len;      /* and how many bytes of the payload count; 0: none yet */
 };
 
 /* To be made by KEPT_ARGS. */
 struct kept_args {
     struct importer *im;
-    struct kept_set *recent; /* 1 << bits; NULL until that is worth its memory */
-    unsigned bits;
-    uint64_t n;         /* sets asked for, */
-    uint64_t grow_from; /* and how many it takes until there is room for more recent ones */
+    struct kept_set *recent; /* 1 << (64 - shift); NULL until that is worth its memory */
+    unsigned shift;          /* of a hash to its place */
+    uint64_t n;              /* sets that were not found there, */
+    uint64_t grow_from;      /* and how many it takes until there is room for more */
 };
 #define KEPT_ARGS(importer) ((struct kept_args){.im = (importer), .grow_from = KEPT_FROM})
 
@@ -63,19 +62,24 @@ static inline void bytes_ends(const uint8_t *p, size_t len, uint64_t *first, uin
     *first = *last = (uint64_t)hi << 32 | lo;
 }
 
-/* The 16 bytes between the ends, of 17 to 32 bytes: with the ends they are all. */
-static inline bool bytes_between_same(const uint8_t *a, const uint8_t *b, size_t len)
+/* All there is to know of 1 to 32 bytes whose number is known: the ends, and of more than 16 what is between them. */
+static inline void payload_words(const uint8_t *p, size_t len, uint64_t words[static KEPT_SET_BYTES / 8])
 {
-    uint64_t a_low, a_high, b_low, b_high;
-    memcpy(&a_low, a + 8, 8);
-    memcpy(&b_low, b + 8, 8);
-    memcpy(&a_high, a + len - 16, 8);
-    memcpy(&b_high, b + len - 16, 8);
-    return a_low == b_low && a_high == b_high;
+    bytes_ends(p, len, &words[0], &words[1]);
+    words[2] = words[3] = 0;
+    if (len > 16) {
+        memcpy(&words[2], p + 8, 8);
+        memcpy(&words[3], p + len - 16, 8);
+    }
 }
-_Static_assert(KEPT_SET_BYTES <= 32, "four words are all there is");
+_Static_assert(KEPT_SET_BYTES == 32, "four words are all there is");
 
-void kept_args_grow(struct kept_args *k);
+/* The decoder, what it is given, and the number of bytes, of which there are some. */
+static inline uint64_t kept_what(uint32_t kind_aux, uint32_t len)
+{
+    return (uint64_t)kind_aux << 32 | len;
+}
+
 void kept_args_free(struct kept_args *k);
 
 /* As kept_args(), looking among all sets; `place`: where it is remembered, NULL: nowhere. */
@@ -86,25 +90,20 @@ argset kept_args_intern(struct kept_args *k, struct kept_sharing *s, uint32_t ki
 static inline argset kept_args(struct kept_args *k, struct kept_sharing *s, unsigned kind, uint32_t aux,
                                struct slice payload, enum kept_place where)
 {
-    uint32_t len = (uint32_t)payload.len, kind_aux = args_kind_aux(kind, aux);
-    uint64_t first, last, middle = 0, first_known, last_known;
+    uint32_t kind_aux = args_kind_aux(kind, aux);
     struct kept_set *place = NULL;
-    if (__builtin_expect(k->n++ == k->grow_from, 0))
-        kept_args_grow(k);
-    if (k->recent && !s->off && payload.len && payload.len <= KEPT_SET_BYTES) {
-        bytes_ends(payload.p, len, &first, &last);
-        if (len > 16)
-            memcpy(&middle, payload.p + 8, 8);
-        uint64_t hash = hash_combine(first ^ kind_aux ^ middle << 7, last ^ len);
-        place = &k->recent[hash & ((1u << k->bits) - 1)];
-        if (place->kind_aux == kind_aux && place->len == len && s->tries + 1 < KEPT_WINDOW) {
-            bytes_ends(place->payload, len, &first_known, &last_known);
-            if (first == first_known && last == last_known &&
-                (len <= 16 || bytes_between_same(place->payload, payload.p, len))) {
-                s->tries++;
-                s->hits++;
-                return place->set;
-            }
+    if (k->recent && !s->off && payload.len - 1 < KEPT_SET_BYTES) {
+        uint64_t w[KEPT_SET_BYTES / 8], what = kept_what(kind_aux, (uint32_t)payload.len);
+        payload_words(payload.p, payload.len, w);
+        uint64_t mixed = what ^ w[0] ^ (w[1] << 23 | w[1] >> 41) ^ (w[2] << 43 | w[2] >> 21);
+        place = &k->recent[mixed * 0x9e3779b97f4a7c15u >> k->shift];
+        uint64_t differ = (place->what ^ what) | (place->words[0] ^ w[0]) | (place->words[1] ^ w[1]);
+        if (payload.len > 16)
+            differ |= (place->words[2] ^ w[2]) | (place->words[3] ^ w[3]);
+        if (!differ && s->tries + 1 < KEPT_WINDOW) {
+            s->tries++;
+            s->hits++;
+            return place->set;
         }
     }
     return kept_args_intern(k, s, kind_aux, payload, where, place);

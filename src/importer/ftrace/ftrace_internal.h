@@ -299,7 +299,12 @@ static inline uint32_t event_utid(const struct ftrace_event *e)
 }
 
 /* The track of a thread's own slices. */
-uint32_t ftrace_thread_track(const struct ftrace_event *e, uint32_t utid);
+uint32_t ftrace_make_thread_track(const struct ftrace_event *e, uint32_t utid); /* not met yet, or of a file of text */
+static inline uint32_t ftrace_thread_track(const struct ftrace_event *e, uint32_t utid)
+{
+    const uint32_t *known = e->line_file ? NULL : by_id_find(&e->f->thread_tracks, utid);
+    return __builtin_expect(known && *known, 1) ? *known - 1 : ftrace_make_thread_track(e, utid);
+}
 /* The name of a kernel function by its interned id, 0 when unknown. */
 strid ftrace_symbol_of(const struct importer *im, uint32_t gen, uint64_t iid);
 /* The same, or "0x…" of the number. */

@@ -64,15 +64,13 @@ static uint32_t file_thread_track(const struct ftrace_event *e, uint32_t utid)
     return (uint32_t)*track;
 }
 
-uint32_t ftrace_thread_track(const struct ftrace_event *e, uint32_t utid)
+uint32_t ftrace_make_thread_track(const struct ftrace_event *e, uint32_t utid)
 {
     struct ftrace_machine *f = e->f;
     if (e->line_file)
         return file_thread_track(e, utid);
-    uint32_t *known = by_id_find(&f->thread_tracks, utid);
-    if (known && *known)
-        return *known - 1;
-    uint32_t track = track_intern_int(e->m->im->tracks, e->m->id, "thread_execution", TRACK_SLICE, "utid", utid, 0);
+    uint32_t *known,
+        track = track_intern_int(e->m->im->tracks, e->m->id, "thread_execution", TRACK_SLICE, "utid", utid, 0);
     if (track != UINT32_MAX && (known = by_id_make(&f->thread_tracks, utid)))
         *known = track + 1;
     return track;

@@ -201,24 +201,51 @@ void syscalls_enter(const struct ftrace_event *e)
         c->writes = true;
 }
 
+/* A call's return. */
+struct call_return {
+    uint32_t number;
+    bool has_ret;
+    uint64_t ret;
+};
+
+static struct call_return read_return(struct slice payload)
+{
+    struct pb_cursor cursor = pb_cursor(payload);
+    struct pb_field f;
+    struct call_return r = {0};
+    while (pb_next(&cursor, &f)) {
+        if (f.id == FTRACE_SYS_EXIT_ID) {
+            r.number = pb_u32(&f);
+        } else if (f.id == FTRACE_SYS_EXIT_RET) {
+            r.has_ret = true;
+            r.ret = pb_u64(&f);
+        }
+    }
+    return r;
+}
+
+/* The same of a payload as recorders write it: the number, then the result. False when it is another. */
+static inline bool read_plain_return(struct slice payload, struct call_return *r)
+{
+    enum { NUMBER_TAG = FTRACE_SYS_EXIT_ID << 3 | PB_VARINT, RET_TAG = FTRACE_SYS_EXIT_RET << 3 | PB_VARINT };
+    const uint8_t *p = payload.p, *end = p + payload.len;
+    uint64_t number;
+    if (payload.len < 4 || *p++ != NUMBER_TAG || !pb_varint(&p, end, &number) || p == end || *p++ != RET_TAG ||
+        !pb_varint(&p, end, &r->ret) || p != end)
+        return false;
+    r->number = (uint32_t)number;
+    r->has_ret = true;
+    return true;
+}
+
 void syscalls_exit(const struct ftrace_event *e)
 {
     struct syscalls *s = e->f->syscalls;
-    struct pb_cursor cursor = pb_cursor(e->payload);
-    struct pb_field f;
-    uint32_t number = 0;
-    uint64_t ret = 0;
-    bool has_ret = false;
-    while (pb_next(&cursor, &f)) {
-        if (f.id == FTRACE_SYS_EXIT_ID) {
-            number = pb_u32(&f);
-        } else if (f.id == FTRACE_SYS_EXIT_RET) {
-            has_ret = true;
-            ret = pb_u64(&f);
-        }
-    }
+    struct call_return r;
+    if (!read_plain_return(e->payload, &r))
+        r = read_return(e->payload);
     uint32_t utid = event_utid(e);
-    strid name = call_name(s, number);
+    strid name = call_name(s, r.number);
     struct open_call *c = open_call(s, utid);
     if (!name || !c)
         return;
@@ -232,17 +259,17 @@ void syscalls_exit(const struct ftrace_event *e)
         return;
     if (c->slice != row + 1) { /* of a call around this one: its args are set already */
         struct small_args add = {0};
-        if (has_ret) {
-            small_args_add(e, &add, "ret", ARG_INT, (int64_t)ret);
+        if (r.has_ret) {
+            small_args_add(e, &add, "ret", ARG_INT, (int64_t)r.ret);
             struct arg_list list = small_args_list(&add);
             slice_add_args(e->m->im->slices, row, &list);
         }
         return;
     }
     uint32_t len = c->len;
-    if (has_ret) {
+    if (r.has_ret) {
         c->bytes[len++] = KEPT_RET << 3 | PB_VARINT;
-        len += (uint32_t)pb_encode_varint(c->bytes + len, ret);
+        len += (uint32_t)pb_encode_varint(c->bytes + len, r.ret);
     }
     set_args(s, c, len);
 }
