@@ -29,6 +29,8 @@ void perf_layout_of(struct perf_attr *a)
             *sample[i].at = l->sample.size;
         l->sample.size += WORD;
     }
+    if (l->more != PERF_ANY_MORE)
+        l->sample.fixed = (uint16_t)(l->sample.size + (l->more == PERF_RAW_MORE ? sizeof(uint32_t) : 0));
     for (size_t i = 0; i < sizeof trailer / sizeof *trailer && perf_flag(a, PERF_FLAG_SAMPLE_ID_ALL); i++) {
         if (!(a->sample_type & trailer[i].bit))
             continue;

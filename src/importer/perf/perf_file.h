@@ -92,7 +92,8 @@ enum perf_record_type {
 struct perf_layout {
     struct {
         uint16_t id, ip, tid, time, cpu, period;
-        uint16_t size; /* where the parts of other lengths begin, header included */
+        uint16_t size;  /* where the parts of other lengths begin, header included */
+        uint16_t fixed; /* what all samples hold at least, with the length of RAW; 0: parts of PERF_ANY_MORE follow */
     } sample;
     enum perf_more { PERF_NOTHING_MORE, PERF_RAW_MORE, PERF_ANY_MORE } more; /* what those are */
     struct {
@@ -192,11 +193,11 @@ void perf_file_close(struct perf_file *f);
 static inline int perf_records_next(struct perf_file *f, struct perf_record *r);
 
 /* Numbers in the byte order of the file; the caller knows that they are there. */
-static inline uint16_t perf_load16(const struct perf_file *f, const uint8_t *p)
+static inline uint16_t perf_quarter_word(const uint8_t *p, bool big)
 {
     uint16_t v;
     memcpy(&v, p, sizeof v);
-    return f->big ? __builtin_bswap16(v) : v;
+    return big ? __builtin_bswap16(v) : v;
 }
 
 static inline uint32_t perf_half_word(const uint8_t *p, bool big)
@@ -211,6 +212,11 @@ static inline uint64_t perf_word(const uint8_t *p, bool big)
     uint64_t v;
     memcpy(&v, p, sizeof v);
     return big ? __builtin_bswap64(v) : v;
+}
+
+static inline uint16_t perf_load16(const struct perf_file *f, const uint8_t *p)
+{
+    return perf_quarter_word(p, f->big);
 }
 
 static inline uint32_t perf_load32(const struct perf_file *f, const uint8_t *p)

@@ -213,9 +213,10 @@ static int read_records(struct perf_import *p)
     bool at_once = !p->file.stream && p->file.attrs.n;
     int rc = at_once ? prepare(p) : 0, more = 0;
     while (!rc && !p->im->failed && (more = perf_records_next(&p->file, &r)) == 1) {
-        if (at_once)
+        if (at_once) {
             perf_queue_take(p, &r);
-        else if (!vec_push(&records, r))
+            perf_queue_take_plain(p);
+        } else if (!vec_push(&records, r))
             rc = -MRD_ENOMEM;
     }
     rc = rc ? rc : more < 0 ? more : 0;

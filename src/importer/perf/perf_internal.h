@@ -16,7 +16,7 @@ enum {
     PERF_KNOWN_STACKS = 1024,
     PERF_KNOWN_COUNTERS = 256,
     PERF_KNOWN_CPUS = 64,
-    PERF_KNOWN_SAMPLES = 256
+    PERF_KNOWN_SAMPLES = 1024
 };
 
 /* What a sample or the trailer of another record says of where and when. */
@@ -246,6 +246,9 @@ static inline const struct perf_attr *perf_attr_of(struct perf_file *f, const st
  * the file, perf_queue_end() when there are no more. */
 void perf_queue_open(struct perf_import *p);
 void perf_queue_take(struct perf_import *p, const struct perf_record *r);
+/* Takes the samples that come next in the file as long as nothing is special about them, for less than it costs to take
+ * each by itself. */
+void perf_queue_take_plain(struct perf_import *p);
 void perf_queue_end(struct perf_import *p);
 void perf_queue_close(struct perf_import *p); /* also where reading has failed; twice is fine */
 
@@ -263,7 +266,8 @@ struct perf_stack perf_stack_of(struct perf_import *p, const struct perf_attr *a
                                 const uint8_t *record, unsigned mode);
 void perf_defer(struct perf_import *p, const struct perf_sample_record *s, unsigned mode, uint32_t sample);
 void perf_deferred_chain(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts);
-void perf_parse_sample(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts);
+/* Parses events until one is no sample; how many there were before that. */
+size_t perf_parse_samples(struct perf_import *p, const struct sort_event *events, size_t n);
 /* perf_tasks.c: the others; false when this type is not one of them. */
 bool perf_parse_record(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts);
 

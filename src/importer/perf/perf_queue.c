@@ -6,10 +6,7 @@
 #include "importer/track/process_tracker.h"
 #include "importer/track/sched_tracker.h"
 
-enum {
-    WINDOW_EVENTS = 1 << 20,
-    USUAL_BYTES = 128, /* of a sample with a tracepoint's fields */
-};
+enum { WINDOW_EVENTS = 1 << 20 };
 
 /* The record at an address that was one before. */
 static struct perf_record record_at(const struct perf_file *f, const uint8_t *at)
@@ -21,17 +18,12 @@ static struct perf_record record_at(const struct perf_file *f, const uint8_t *at
 static void parse(void *owner, const struct sort_event *events, size_t n)
 {
     struct perf_import *p = owner;
-    for (size_t i = 0; i < n; i++) {
-        sort_ask_ahead(&events[i], n - 1 - i, USUAL_BYTES);
+    for (size_t i = perf_parse_samples(p, events, n); i < n;
+         i += 1 + perf_parse_samples(p, events + i + 1, n - i - 1)) {
         struct perf_record r = record_at(&p->file, (const uint8_t *)(uintptr_t)events[i].a);
-        const struct perf_attr *a = &p->file.attrs.p[events[i].b];
-        if (r.type == PERF_RECORD_SAMPLE) {
-            perf_parse_sample(p, a, &r, events[i].ts);
-            continue;
-        }
         perf_samples_flush(p);
         p->maps_epoch += r.type != PERF_RECORD_SWITCH && r.type != PERF_RECORD_SWITCH_CPU_WIDE;
-        (void)perf_parse_record(p, a, &r, events[i].ts);
+        (void)perf_parse_record(p, &p->file.attrs.p[events[i].b], &r, events[i].ts);
     }
     perf_samples_flush(p);
 }
@@ -184,6 +176,56 @@ void perf_queue_take(struct perf_import *p, const struct perf_record *r)
     }
     perf_trailer_read(&p->file, a, r, &w);
     wait_or_push(p, r->bytes.p, (uint32_t)(a - p->file.attrs.p), w.time);
+}
+
+/* As perf_queue_take_plain(); `big` is known when this is compiled. */
+static inline __attribute__((always_inline)) void take_plain(struct perf_import *p, bool big)
+{
+    enum { HEADER = 8, WORD = 8 };
+    struct perf_file *f = &p->file;
+    struct perf_window *w = &p->window;
+    const struct perf_attr *attrs = f->attrs.p, *a = attrs;
+    const size_t id_at = attrs->layout.sample.id, least = f->attrs.n > 1 ? id_at + WORD : HEADER;
+    size_t room = w->events.cap < WINDOW_EVENTS ? w->events.cap : WINDOW_EVENTS;
+    struct sort_event *to = w->events.p + w->events.n, *end = w->events.p + room;
+    const uint8_t *at = f->rest.p, *at_end = at + f->rest.len;
+    uint64_t first = p->first_time;
+    int64_t max = w->max;
+    while (to < end && at_end - at >= HEADER) {
+        uint16_t size = perf_quarter_word(at + 6, big);
+        if (perf_half_word(at, big) != PERF_RECORD_SAMPLE || size < least || size > at_end - at)
+            break;
+        if (f->attrs.n > 1) {
+            uint64_t id = perf_word(at + id_at, big);
+            a = f->known_ids[id % PERF_KNOWN_IDS].attr;
+            if (!a || f->known_ids[id % PERF_KNOWN_IDS].id != id)
+                break;
+        }
+        if (size < a->layout.sample.size || !a->layout.sample.time || a->kernel_event != PERF_EVENT_WAITS)
+            break;
+        uint64_t time = perf_word(at + a->layout.sample.time, big);
+        if (!time)
+            break;
+        first = time < first ? time : first;
+        max = (int64_t)time > max ? (int64_t)time : max;
+        *to++ = (struct sort_event){.ts = (int64_t)time, .a = (uintptr_t)at, .b = (uint32_t)(a - attrs)};
+        at += size;
+    }
+    w->events.n = (size_t)(to - w->events.p);
+    w->max = max;
+    p->first_time = first;
+    f->rest = slice_of(at, (size_t)(at_end - at));
+}
+
+void perf_queue_take_plain(struct perf_import *p)
+{
+    const struct perf_file *f = &p->file;
+    if (!p->clock.same || !f->rest.len || !p->window.events.cap || (f->attrs.n > 1 && !f->attrs.p->layout.sample.id))
+        return;
+    if (f->big)
+        take_plain(p, true);
+    else
+        take_plain(p, false);
 }
 
 void perf_queue_end(struct perf_import *p)

@@ -179,12 +179,6 @@ static int64_t execution_of(struct perf_import *p, const struct perf_where *w, u
     return (int64_t)*known - 1;
 }
 
-static void parse_kernel_event(struct perf_import *p, const struct perf_attr *a, const struct perf_kernel_sample *s)
-{
-    if (s->raw.len && p->tracepoints)
-        perf_tracepoints_parse(p, a, s);
-}
-
 static void note_dummies(struct perf_import *p, uint32_t dummies)
 {
     if (dummies)
@@ -232,7 +226,7 @@ static void parse_any(struct perf_import *p, const struct perf_attr *a, const st
     if (s.has_cgroup)
         note_cgroup(p, &s, sample.upid);
     if (s.where.has_cpu)
-        parse_kernel_event(p, a, &(struct perf_kernel_sample){s.raw, ts, s.where.cpu, s.where.tid, known->utid});
+        perf_tracepoints_parse(p, a, &(struct perf_kernel_sample){s.raw, ts, s.where.cpu, s.where.tid, known->utid});
 }
 
 /* Samples are alike that differ in nothing but their times, their kernel's event and how much they count. */
@@ -253,45 +247,66 @@ static inline uint64_t epoch_of(const struct perf_import *p)
     return (uint64_t)p->maps_epoch << 32 | *p->threads_epoch;
 }
 
-static __attribute__((noinline)) void parse_unknown(struct perf_import *p, const struct perf_attr *a,
-                                                    const struct perf_record *r, int64_t ts,
+/* A sample that is like none before, or holds more than those that are compared. `key`: NULL when it does. */
+static __attribute__((noinline)) void parse_unknown(struct perf_import *p, const struct sort_event *e,
                                                     const struct perf_sample_key *key)
 {
+    const uint8_t *at = (const uint8_t *)(uintptr_t)e->a;
+    struct perf_record r = {.type = PERF_RECORD_SAMPLE,
+                            .misc = perf_load16(&p->file, at + 4),
+                            .bytes = slice_of(at, perf_load16(&p->file, at + 6))};
     struct perf_known_sample now = {.counter = 0};
-    parse_any(p, a, r, ts, &now);
-    if (!now.counter || key->epoch != epoch_of(p))
+    parse_any(p, &p->file.attrs.p[e->b], &r, e->ts, &now);
+    if (!key || !now.counter || key->epoch != epoch_of(p))
         return;
     now.key = *key;
     *known_sample(p, key) = now;
 }
 
-void perf_parse_sample(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts)
+static inline __attribute__((always_inline)) void parse_sample(struct perf_import *p, const struct sort_event *e,
+                                                               bool big)
 {
+    const struct perf_attr *a = &p->file.attrs.p[e->b];
     const struct perf_layout *l = &a->layout;
-    const uint8_t *at = r->bytes.p;
-    const bool big = p->file.big;
-    unsigned mode = r->misc & MODE_MASK;
-    size_t fixed = l->sample.size + (l->more == PERF_RAW_MORE ? sizeof(uint32_t) : 0);
-    if (l->more == PERF_ANY_MORE || r->bytes.len < fixed || mode == 0 || mode > LAST_MODE) {
-        parse_any(p, a, r, ts, &(struct perf_known_sample){.counter = 0});
+    const uint8_t *at = (const uint8_t *)(uintptr_t)e->a;
+    unsigned mode = perf_quarter_word(at + 4, big) & MODE_MASK;
+    size_t len = perf_quarter_word(at + 6, big), fixed = l->sample.fixed;
+    if (!fixed || len < fixed || mode - 1 >= LAST_MODE) {
+        parse_unknown(p, e, NULL);
         return;
     }
     uint32_t cpu = perf_half_word(at + l->sample.cpu, big);
     size_t size = l->more == PERF_RAW_MORE ? perf_half_word(at + l->sample.size, big) : 0;
     struct perf_sample_key key = {.ip = perf_word(at + l->sample.ip, big),
                                   .pid_tid = perf_word(at + l->sample.tid, big),
-                                  .attr_mode_cpu = (uint64_t)(a - p->file.attrs.p) << 35 | (uint64_t)mode << 32 | cpu,
+                                  .attr_mode_cpu = e->b << 35 | (uint64_t)mode << 32 | cpu,
                                   .epoch = epoch_of(p)};
     struct perf_known_sample *known = known_sample(p, &key);
-    if (!same_key(&known->key, &key) || size > r->bytes.len - fixed) {
-        parse_unknown(p, a, r, ts, &key);
+    if (!same_key(&known->key, &key) || size > len - fixed) {
+        parse_unknown(p, e, &key);
         return;
     }
     struct perf_counter *counter = &p->counters.p[known->counter - 1];
     counter->total += (double)(l->sample.period ? perf_word(at + l->sample.period, big) : a->period);
     note_dummies(p, known->dummies);
-    add_to_batch(p, ts, &known->place, counter->total);
+    add_to_batch(p, e->ts, &known->place, counter->total);
     if (l->sample.cpu && size)
-        parse_kernel_event(p, a,
-                           &(struct perf_kernel_sample){slice_of(at + fixed, size), ts, cpu, known->tid, known->utid});
+        perf_tracepoints_parse(
+            p, a, &(struct perf_kernel_sample){slice_of(at + fixed, size), e->ts, cpu, known->tid, known->utid});
+}
+
+size_t perf_parse_samples(struct perf_import *p, const struct sort_event *events, size_t n)
+{
+    enum { USUAL_BYTES = 128 /* of a sample with a tracepoint's fields */ };
+    const bool big = p->file.big;
+    for (size_t i = 0; i < n; i++) {
+        if (perf_half_word((const uint8_t *)(uintptr_t)events[i].a, big) != PERF_RECORD_SAMPLE)
+            return i;
+        sort_ask_ahead(&events[i], n - 1 - i, USUAL_BYTES);
+        if (big)
+            parse_sample(p, &events[i], true);
+        else
+            parse_sample(p, &events[i], false);
+    }
+    return n;
 }

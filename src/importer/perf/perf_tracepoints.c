@@ -24,13 +24,14 @@ struct perf_tracepoints {
     uint32_t cpu;
     bool begun;
     struct program_context context;
-    struct {
-        bool in_packets; /* a function's name or another time is told by packets only */
-        bool described;  /* generic: its descriptor was told */
-        bool call;       /* sys_enter: the number, then the args */
-        bool no_counter; /* its handler adds to no counter */
-    } * kinds;           /* [DAT_EVENT_IDS] */
-    uint8_t *made;       /* an event as a program writes it */
+    struct perf_kind {
+        const struct event_program *program; /* NULL: the file has no format of it */
+        bool in_packets;                     /* a function's name or another time is told by packets only */
+        bool described;                      /* generic: its descriptor was told; others have none */
+        bool call;                           /* sys_enter: the number, then the args */
+        bool no_counter;                     /* its handler adds to no counter */
+    } * kinds;                               /* [DAT_EVENT_IDS] */
+    uint8_t *made;                           /* an event as a program writes it */
     size_t made_cap;
     uint8_t event[UINT16_MAX]; /* turned round */
 };
@@ -104,9 +105,12 @@ int perf_tracepoints_open(struct perf_import *p)
         return -MRD_ENOMEM;
     for (size_t id = 0; id < DAT_EVENT_IDS; id++) {
         const struct event_program *program = t->events->programs[id];
-        t->kinds[id].in_packets = program && needs_packets(program);
-        t->kinds[id].call = program && is_call(program);
-        t->kinds[id].no_counter = program && makes_no_counter(program);
+        if (program)
+            t->kinds[id] = (struct perf_kind){.program = program,
+                                              .in_packets = needs_packets(program),
+                                              .described = !program->descriptor.len,
+                                              .call = is_call(program),
+                                              .no_counter = makes_no_counter(program)};
     }
     for (size_t i = 0; i < p->file.attrs.n; i++)
         choose_turn(t, &p->file.attrs.p[i]);
@@ -115,33 +119,38 @@ int perf_tracepoints_open(struct perf_import *p)
     return 0;
 }
 
-/* The event in a sample and the program that reads it, NULL when there is none. Bytes of the other order are turned
- * round, and stay until the next one. */
-static const struct event_program *event_of(struct perf_import *p, struct slice raw, const uint8_t **event)
+/* An event of the other byte order, turned round; it stays until the next one. */
+static __attribute__((noinline)) const uint8_t *turn_round(struct perf_tracepoints *t, struct slice raw, uint16_t id)
+{
+    if (!t->events->swaps[id])
+        return raw.p;
+    memcpy(t->event, raw.p, raw.len);
+    swap_program_run(t->events->swaps[id], t->event, (uint32_t)raw.len);
+    return t->event;
+}
+
+/* The event in a sample and what is known of its kind; NULL when there is none. */
+static inline struct perf_kind *kind_of(struct perf_import *p, struct slice raw, const uint8_t **event)
 {
     struct perf_tracepoints *t = p->tracepoints;
     enum { LEAST = 8 }; /* the fields that all events begin with */
     if (raw.len < LEAST || raw.len > sizeof t->event)
         return NULL;
     uint16_t id = perf_load16(&p->file, raw.p);
-    *event = raw.p;
-    if (p->file.big && t->events->swaps[id]) {
-        memcpy(t->event, raw.p, raw.len);
-        swap_program_run(t->events->swaps[id], t->event, (uint32_t)raw.len);
-        *event = t->event;
-    }
-    return t->events->programs[id];
+    *event = __builtin_expect(p->file.big, 0) ? turn_round(t, raw, id) : raw.p;
+    return t->kinds[id].program ? &t->kinds[id] : NULL;
 }
 
 void perf_tracepoints_take(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r)
 {
     struct perf_tracepoints *t = p->tracepoints;
+    const struct perf_kind *kind;
     const struct event_program *program = t->events->programs[a->config];
     struct perf_sample_record s;
     const uint8_t *event;
     p->has_switches |= program->proto_id == FTRACE_EVENT_SCHED_SWITCH;
     if (a->kernel_event != PERF_EVENT_IN_PACKETS || !perf_sample_read(&p->file, a, r, &s) || !s.where.has_cpu ||
-        s.where.cpu >= CPUS_PER_MACHINE || event_of(p, s.raw, &event) != program)
+        s.where.cpu >= CPUS_PER_MACHINE || !(kind = kind_of(p, s.raw, &event)) || kind->program != program)
         return;
     if (t->begun && t->cpu != s.where.cpu)
         ftrace_bundle_end(t->bundle);
@@ -151,10 +160,8 @@ void perf_tracepoints_take(struct perf_import *p, const struct perf_attr *a, con
     ftrace_bundle_event(t->bundle, program, event, (uint32_t)s.raw.len, s.where.time);
 }
 
-static bool make_room(struct perf_tracepoints *t, size_t bound)
+static __attribute__((noinline)) bool make_room(struct perf_tracepoints *t, size_t bound)
 {
-    if (bound <= t->made_cap)
-        return true;
     uint8_t *grown = mem_realloc(t->made, bound);
     if (!grown) {
         t->im->failed = true;
@@ -165,28 +172,34 @@ static bool make_room(struct perf_tracepoints *t, size_t bound)
     return true;
 }
 
+static __attribute__((noinline)) void describe(struct perf_import *p, struct perf_kind *kind)
+{
+    kind->described = true;
+    ftrace_describe_event(p->m, kind->program->descriptor);
+}
+
 void perf_tracepoints_parse(struct perf_import *p, const struct perf_attr *a, const struct perf_kernel_sample *s)
 {
     struct perf_tracepoints *t = p->tracepoints;
     const uint8_t *event;
-    const struct event_program *program = a->type == PERF_TYPE_TRACEPOINT ? event_of(p, s->raw, &event) : NULL;
-    if (!program || t->kinds[program->kernel_id].in_packets)
+    struct perf_kind *kind = t && a->type == PERF_TYPE_TRACEPOINT ? kind_of(p, s->raw, &event) : NULL;
+    if (!kind || kind->in_packets)
         return;
-    if (program->descriptor.len && !t->kinds[program->kernel_id].described) {
-        t->kinds[program->kernel_id].described = true;
-        ftrace_describe_event(p->m, program->descriptor);
-    }
-    if (!make_room(t, event_program_bound(program, s->raw.len) + ENCODE_SLACK))
+    const struct event_program *program = kind->program;
+    if (__builtin_expect(!kind->described, 0))
+        describe(p, kind);
+    size_t bound = event_program_bound(program, s->raw.len) + ENCODE_SLACK;
+    if (__builtin_expect(bound > t->made_cap, 0) && !make_room(t, bound))
         return;
     uint8_t *end = event_program_payload(program, &t->context, event, (uint32_t)s->raw.len, t->made);
-    if (!end) {
+    if (__builtin_expect(!end, 0)) {
         stats_add_idx(&p->im->st->stats, p->m->id, STAT_perf_record_skipped, PERF_RECORD_SAMPLE, 1);
         return;
     }
-    if (!t->kinds[program->kernel_id].no_counter)
+    if (!kind->no_counter)
         perf_samples_flush(p);
     uint32_t call_args = 0;
-    if (t->kinds[program->kernel_id].call) {
+    if (kind->call) {
         for (call_args = 1; t->made[call_args] & 0x80; call_args++)
             continue;
         call_args++; /* a tag and a varint */
