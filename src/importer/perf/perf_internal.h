@@ -271,12 +271,11 @@ size_t perf_parse_samples(struct perf_import *p, const struct sort_event *events
 /* perf_tasks.c: the others; false when this type is not one of them. */
 bool perf_parse_record(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts);
 
-/* perf_tracepoints.c: kernel events in the samples. Most go into their tables when their sample does; some kinds go
- * through packets, which they have to in the order of the file. */
+/* perf_tracepoints.c: kernel events in the samples. Most go into their tables when their sample does
+ * (perf_tracepoints.h); some kinds go through packets, which they have to in the order of the file. */
 int perf_tracepoints_open(struct perf_import *p);
 void perf_tracepoints_take(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r);
 void perf_tracepoints_end(struct perf_import *p);
-void perf_tracepoints_parse(struct perf_import *p, const struct perf_attr *a, const struct perf_kernel_sample *s);
 void perf_tracepoints_close(struct perf_tracepoints *t);
 /* The function that lies at an address of the kernel, NULL when the file does not tell. */
 const char *perf_kernel_symbol(const struct perf_import *p, uint64_t address);

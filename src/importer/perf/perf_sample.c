@@ -1,11 +1,10 @@
 /* Samples: thread, counters, control group. */
-#include "importer/perf/perf_internal.h"
+#include "importer/perf/perf_tracepoints.h"
 
 #include "base/hash.h"
 #include "importer/profiling/samples.h"
 #include "importer/profiling/stack_profile.h"
 #include "importer/system/system.h"
-#include "importer/track/process_tracker.h"
 #include "importer/track/track_tracker.h"
 
 enum { MODE_MASK = 7, LAST_MODE = 5 };

@@ -179,10 +179,29 @@ static void end_feeds(struct sorter *s)
     vec_clear(&s->feeds);
 }
 
+/* Events that cost something to merge: all but those of the largest queue that stand there in order. The others are
+ * less dear to take than to hand over: perf.data, which has one queue, takes 1.04 times the time with a thread. */
+static uint64_t events_to_merge(const struct sorter *s)
+{
+    const struct sort_queue *largest = NULL;
+    uint64_t unsorted = 0;
+    for (size_t i = 0; i < s->feeds.n; i++) {
+        const struct sort_queue *q = s->feeds.p[i].q;
+        largest = !largest || q->pushed - q->head > largest->pushed - largest->head ? q : largest;
+    }
+    for (size_t k = largest ? largest->first_block : 0, mixed = k; largest && k < largest->blocks.n; k++) {
+        const struct sort_block *b = &largest->blocks.p[k];
+        mixed = k + b->unsorted > mixed ? k + b->unsorted : mixed;
+        unsorted += k < mixed ? b->events->n : 0;
+    }
+    uint64_t in_order = largest ? largest->pushed - largest->head - unsorted : 0;
+    return s->n_events > in_order ? s->n_events - in_order : 0;
+}
+
 static void run(struct sorter *s)
 {
     s->n_parsed = 0;
-    if (s->thread_from && s->n_events >= s->thread_from && run_with_thread(s))
+    if (s->thread_from && s->n_events >= s->thread_from && events_to_merge(s) >= s->thread_from && run_with_thread(s))
         return;
     struct sort_batch *b = mem_alloc(sizeof *b);
     if (b)

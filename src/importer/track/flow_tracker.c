@@ -206,10 +206,9 @@ uint64_t flow_legacy_id(struct flow_tracker *t, uint64_t source_id, strid catego
     }
 }
 
-void flow_tracker_slice_begun(struct flow_tracker *t, uint32_t machine, uint32_t track, uint32_t slice)
+static __attribute__((noinline)) void end_waiting(struct flow_tracker *t, uint32_t machine, uint32_t track,
+                                                  uint32_t slice)
 {
-    if (!t->waiting_on.n)
-        return;
     const uint64_t *v = u64map_get(&t->waiting_on, track);
     if (!v)
         return;
@@ -219,4 +218,10 @@ void flow_tracker_slice_begun(struct flow_tracker *t, uint32_t machine, uint32_t
         flow_end_at(t, machine, slice, t->waiting.p[i - 1].flow, false);
     if (!t->waiting_on.n)
         vec_clear(&t->waiting);
+}
+
+void flow_tracker_slice_begun(struct flow_tracker *t, uint32_t machine, uint32_t track, uint32_t slice)
+{
+    if (t->waiting_on.n)
+        end_waiting(t, machine, track, slice);
 }

@@ -155,18 +155,21 @@ static uint32_t close_stack(struct slice_tracker *t, uint32_t machine, struct st
 }
 
 /* Notes a slice with too many open ones around it. */
-static void log_depth(struct slice_tracker *t, uint32_t machine, const struct stack *s, const struct slice_row *row)
+static __attribute__((noinline)) void log_depth(struct slice_tracker *t, uint32_t machine, const struct stack *s,
+                                                int64_t ts, strid name)
 {
     struct args *args = &t->im->st->args;
     struct arg_list list = {0};
     arg_list_str(args, &list, "parent_slice_name", s->p[s->n - 1].name);
-    arg_list_str(args, &list, "current_slice_name", row->name);
+    arg_list_str(args, &list, "current_slice_name", name);
     argset set = args_intern(args, list.p, list.n);
     arg_list_free(&list);
-    import_log(t->im->machines.p[machine], STAT_slice_max_depth_exceeded, row->ts, -1, set);
+    import_log(t->im->machines.p[machine], STAT_slice_max_depth_exceeded, ts, -1, set);
 }
 
-uint32_t slice_push_fitting(struct slice_tracker *t, uint32_t machine, struct slice_row *row, uint32_t *conflict)
+/* In the code of slice_begin(), too, where most of a row is known when this is compiled. */
+static inline __attribute__((always_inline)) uint32_t push_fitting(struct slice_tracker *t, uint32_t machine,
+                                                                   struct slice_row *row, uint32_t *conflict)
 {
     struct storage *st = t->im->st;
     struct stack *s = stack_of(t, (uint32_t)row->track_id);
@@ -174,12 +177,12 @@ uint32_t slice_push_fitting(struct slice_tracker *t, uint32_t machine, struct sl
     if (!s)
         return SLICE_NONE;
     row->name = translated(t, (strid)row->name);
-    if (s->n)
+    if (s->complete) /* else nothing can be over */
         *conflict = close_stack(t, machine, s, row->ts, row->dur);
     if (*conflict != SLICE_NONE)
         return SLICE_NONE;
     if (s->n >= MAX_DEPTH) {
-        log_depth(t, machine, s, row);
+        log_depth(t, machine, s, row->ts, (strid)row->name);
         return SLICE_NONE;
     }
     row->depth = s->n;
@@ -195,6 +198,11 @@ uint32_t slice_push_fitting(struct slice_tracker *t, uint32_t machine, struct sl
     if (t->im->flows)
         flow_tracker_slice_begun(t->im->flows, machine, (uint32_t)row->track_id, id);
     return id;
+}
+
+uint32_t slice_push_fitting(struct slice_tracker *t, uint32_t machine, struct slice_row *row, uint32_t *conflict)
+{
+    return push_fitting(t, machine, row, conflict);
 }
 
 uint32_t slice_push(struct slice_tracker *t, uint32_t machine, struct slice_row *row)
@@ -223,7 +231,8 @@ uint32_t slice_begin(struct slice_tracker *t, uint32_t machine, int64_t ts, uint
                      argset args)
 {
     struct slice_row row = plain_row(ts, -1, track, category, name, args);
-    return slice_push(t, machine, &row);
+    uint32_t conflict; /* none: it has no end yet to outlast anything */
+    return push_fitting(t, machine, &row, &conflict);
 }
 
 uint32_t slice_scoped(struct slice_tracker *t, uint32_t machine, int64_t ts, uint32_t track, strid category, strid name,
@@ -243,7 +252,8 @@ uint32_t slice_end(struct slice_tracker *t, uint32_t machine, int64_t ts, uint32
     struct stack *s = track < t->stacks.n ? &t->stacks.p[track] : NULL;
     if (!s || !s->n)
         return SLICE_NONE;
-    close_stack(t, machine, s, ts, -1);
+    if (s->complete)
+        close_stack(t, machine, s, ts, -1);
     name = translated(t, name);
     for (uint32_t i = s->n; i-- > 0;) {
         struct open_slice *o = &s->p[i];

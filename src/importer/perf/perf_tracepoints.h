@@ -1,0 +1,99 @@
+/* Kernel events in samples, when it is their turn: what is done for each of millions is compiled into its caller. */
+#ifndef MERIDIAN_IMPORTER_PERF_PERF_TRACEPOINTS_H
+#define MERIDIAN_IMPORTER_PERF_PERF_TRACEPOINTS_H
+
+#include "importer/ftrace/ftrace.h"
+#include "importer/perf/perf_internal.h"
+#include "importer/trace_dat/dat_events.h"
+#include "importer/track/process_tracker.h"
+#include "kernel/encode.h"
+#include "kernel/foreign.h"
+
+/* The events of one CPU on their way: a bundle is of one CPU. */
+struct perf_tracepoints {
+    struct importer *im;
+    struct dat_file descriptions;
+    struct dat_events *events;
+    struct symbol_output symbols;
+    struct kernel_symbols kernel;
+    struct printk_formats printk;
+    struct ftrace_bundle *bundle;
+    uint64_t previous_end;
+    uint32_t cpu;
+    bool begun;
+    struct program_context context;
+    struct perf_kind {
+        const struct event_program *program; /* NULL: the file has no format of it */
+        bool in_packets;                     /* a function's name or another time is told by packets only */
+        bool described;                      /* generic: its descriptor was told; others have none */
+        bool call;                           /* sys_enter: the number, then the args */
+        bool no_counter;                     /* its handler adds to no counter */
+    } * kinds;                               /* [DAT_EVENT_IDS] */
+    uint8_t *made;                           /* an event as a program writes it */
+    size_t made_cap;
+    uint8_t event[UINT16_MAX]; /* turned round */
+};
+
+/* An event of the other byte order, turned round; it stays until the next one. */
+const uint8_t *perf_tracepoint_turned(struct perf_tracepoints *t, struct slice raw, uint16_t id);
+/* Tells what the fields of a generic event are. */
+void perf_tracepoint_describe(struct perf_import *p, struct perf_kind *kind);
+/* Makes room for an event of so many bytes; false when out of memory. */
+bool perf_tracepoints_room(struct perf_tracepoints *t, size_t bound);
+
+/* The event in a sample and what is known of its kind; NULL when there is none. */
+static inline struct perf_kind *perf_kind_of(struct perf_import *p, struct slice raw, const uint8_t **event)
+{
+    struct perf_tracepoints *t = p->tracepoints;
+    enum { LEAST = 8 }; /* the fields that all events begin with */
+    if (raw.len < LEAST || raw.len > sizeof t->event)
+        return NULL;
+    uint16_t id = perf_load16(&p->file, raw.p);
+    *event = __builtin_expect(p->file.big, 0) ? perf_tracepoint_turned(t, raw, id) : raw.p;
+    return t->kinds[id].program ? &t->kinds[id] : NULL;
+}
+
+/* A sample's kernel event into its tables, unless it went through packets. */
+static inline __attribute__((always_inline)) void
+perf_tracepoints_parse(struct perf_import *p, const struct perf_attr *a, const struct perf_kernel_sample *s)
+{
+    struct perf_tracepoints *t = p->tracepoints;
+    const uint8_t *event;
+    struct perf_kind *kind = t && a->type == PERF_TYPE_TRACEPOINT ? perf_kind_of(p, s->raw, &event) : NULL;
+    if (!kind || kind->in_packets)
+        return;
+    const struct event_program *program = kind->program;
+    if (__builtin_expect(!kind->described, 0))
+        perf_tracepoint_describe(p, kind);
+    size_t bound = event_program_bound(program, s->raw.len) + ENCODE_SLACK;
+    if (__builtin_expect(bound > t->made_cap, 0) && !perf_tracepoints_room(t, bound))
+        return;
+    uint8_t *end = event_program_payload(program, &t->context, event, (uint32_t)s->raw.len, t->made);
+    if (__builtin_expect(!end, 0)) {
+        stats_add_idx(&p->im->st->stats, p->m->id, STAT_perf_record_skipped, PERF_RECORD_SAMPLE, 1);
+        return;
+    }
+    if (!kind->no_counter)
+        perf_samples_flush(p);
+    uint32_t call_args = 0;
+    if (kind->call) {
+        for (call_args = 1; t->made[call_args] & 0x80; call_args++)
+            continue;
+        call_args++; /* a tag and a varint */
+    }
+    int32_t pid;
+    memcpy(&pid, event + program->pid_offset, sizeof pid);
+    uint32_t utid = s->utid;
+    if ((uint32_t)pid != s->tid) /* of a switch: the one that went */
+        utid = process_tracker_thread(p->m->processes, pid);
+    ftrace_event_now(p->m, &(struct ftrace_now){.ts = s->ts,
+                                                .cpu = s->cpu,
+                                                .utid = utid,
+                                                .id = program->proto_id,
+                                                .pid = pid,
+                                                .call_args = call_args,
+                                                .payload = t->made,
+                                                .len = (uint32_t)(end - t->made)});
+}
+
+#endif
