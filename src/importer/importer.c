@@ -280,6 +280,7 @@ int importer_finish(struct importer *im, struct error *err)
     if (reader_had_manifest_alone(im->reader))
         forget_machine(im->st);
     note_duration(im, start);
+    im->finished = true;
     storage_finalize(im->st);
     if (!rc && im->error.code) {
         if (err)

@@ -96,11 +96,11 @@ SELECT str_split(str_split($slice_name, ')(', 2), ')', 0);
 CREATE PERFETTO TABLE _valid_android_monitor_contention AS
 SELECT s.id
 FROM slice AS s
-LEFT JOIN slice AS inner ON inner.parent_id = s.id
-LEFT JOIN slice AS innermost ON innermost.parent_id = inner.id
+LEFT JOIN slice AS inside ON inside.parent_id = s.id
+LEFT JOIN slice AS innermost ON innermost.parent_id = inside.id
 WHERE
   s.name GLOB 'monitor contention*'
-  AND (inner.name IS NULL OR inner.name GLOB 'Lock contention*')
+  AND (inside.name IS NULL OR inside.name GLOB 'Lock contention*')
   AND innermost.name IS NULL
 GROUP BY s.id;
 

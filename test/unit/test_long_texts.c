@@ -119,8 +119,12 @@ static void function_names(struct pb_writer *w)
 {
     size_t packet = begin_packet(w, 0), interned = pb_begin(w, TRACE_PACKET_INTERNED_DATA);
     intern_long(w, INTERNED_DATA_FUNCTION_NAMES, INTERNED_STRING_STR);
+    size_t mapping = pb_begin(w, INTERNED_DATA_MAPPINGS);
+    pb_put_varint(w, INTERNED_STRING_IID, 1);
+    pb_end(w, mapping);
     for (uint32_t i = 1; i <= MANY; i++) {
         size_t frame = pb_begin(w, INTERNED_DATA_FRAMES);
+        pb_put_varint(w, FRAME_MAPPING_ID, 1);
         pb_put_varint(w, INTERNED_STRING_IID, i);
         pb_put_varint(w, FRAME_FUNCTION_NAME_ID, 1);
         pb_put_varint(w, FRAME_REL_PC, i);

@@ -236,7 +236,7 @@ static const struct rule rules[] = {
      "standby_bucket, internal_stop_reason FROM android_job_scheduler_states",
      "100,50,a.b/.C,10001,9,a.b,WORKING_SET,INTERNAL_STOP_REASON_SUCCESSFUL_FINISH"},
     {"windows of the desktop mode, by the atoms of statsd",
-     CLOCKS "1{8:7 10:1 84{1{819{1:1 2:3 3:10}} 2:100 1{819{1:2 2:3 3:10}} 2:150}}",
+     CLOCKS "1{8:7 10:1 84{1{819{1:1 2:3 3:10 8:7}} 2:100 1{819{1:2 2:3 3:10 8:7}} 2:150}}",
      "INCLUDE PERFETTO MODULE android.desktop_mode; SELECT ts, dur, instance_id, uid FROM android_desktop_mode_windows",
      "100,50,3,10"},
     {"the hypervisor's work is on the cpus' tracks",

@@ -112,10 +112,10 @@ static const struct rule rules[] = {
      "systemd_journal_num_total=5"},
     {"wakelocks of applications: numbers without times, names that were not told",
      "1{8:5 10:1 13:1 116{1:1 2:2}} 1{8:5 10:1 12{42{1:1 2'x'}} 116{1:1 1:1 2:2}}", COUNTED,
-     "app_wakelock_parse_error=1 app_wakelock_unknown_id=1"},
+     "interned_data_tokenizer_errors=1 app_wakelock_parse_error=1 app_wakelock_unknown_id=1"},
     {"code of V8 of nobody, memory of Vulkan whose function is not named",
      "1{8:5 10:1 13:1 100{}} 1{8:5 10:1 62{1:1 2:1 3:5 4:6 7:99}}", COUNTED,
-     "vulkan_allocations_invalid_string_id=1 v8_intern_errors=1"},
+     "interned_data_tokenizer_errors=2 vulkan_allocations_invalid_string_id=1 v8_intern_errors=1"},
 };
 
 START_TEST(a_rule_holds)

@@ -134,7 +134,8 @@ struct importer {
     uint32_t trace_file;    /* row of `trace_file` being read */
     uintptr_t stable_first; /* where the mapped file lies: see importer_bytes_stable() */
     size_t stable_len;
-    bool failed; /* memory ran out somewhere; importer_* return -MRD_ENOMEM */
+    bool failed;   /* memory ran out somewhere; importer_* return -MRD_ENOMEM */
+    bool finished; /* all rows are there: what is decoded from now on was asked for, and counts no mistakes */
     struct error
         error; /* the first import error (one that makes the import as a whole fail), reported by importer_finish() */
 };

@@ -92,7 +92,8 @@ static struct interned_entry *lookup(const struct seq_generation *g, uint32_t fi
 static void count_missing(const struct seq_generation *g)
 {
     struct machine_ctx *m = g->machine;
-    stats_add(&m->im->st->stats, m->id, STAT_interned_data_tokenizer_errors, 1);
+    if (!m->im->finished)
+        stats_add(&m->im->st->stats, m->id, STAT_interned_data_tokenizer_errors, 1);
 }
 
 struct slice interned_find(const struct seq_generation *g, uint32_t field, uint64_t iid)

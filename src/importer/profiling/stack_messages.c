@@ -246,7 +246,8 @@ static uint32_t mapping_row(struct lookup *l, uint64_t iid)
         return remember_fault(l, MAPPING, iid);
     bool owned = !l->own && l->upid != UPID_NONE && row.start != row.end;
     return remember(l, MAPPING, iid,
-                    owned ? stack_profile_mapping_of_process(l->m, &row) : stack_profile_mapping(l->m, &row), owned);
+                    owned ? stack_profile_mapping_of_process(l->m, l->upid, &row) : stack_profile_mapping(l->m, &row),
+                    owned);
 }
 
 /* Frame.kind as the `type` of a frame. */

@@ -61,21 +61,24 @@ static uint32_t list_head(const struct row_lists *lists, uint64_t key)
     return head ? (uint32_t)*head : 0;
 }
 
-uint32_t stack_profile_mapping(struct machine_ctx *m, const struct stack_profile_mapping_row *r)
+static uint32_t intern_mapping(struct machine_ctx *m, const struct stack_profile_mapping_row *r, uint64_t salt)
 {
     struct profiling_machine *s = m->profiling;
     int64_t words[stack_profile_mapping_n_columns] = {r->build_id, r->exact_offset, r->start_offset, r->start,
                                                       r->end,      r->load_bias,    r->name};
-    return row_intern(s, &s->mappings, &m->st->t[T_stack_profile_mapping], words, stack_profile_mapping_n_columns, 0,
+    return row_intern(s, &s->mappings, &m->st->t[T_stack_profile_mapping], words, stack_profile_mapping_n_columns, salt,
                       NULL);
 }
 
-uint32_t stack_profile_mapping_of_process(struct machine_ctx *m, const struct stack_profile_mapping_row *r)
+uint32_t stack_profile_mapping(struct machine_ctx *m, const struct stack_profile_mapping_row *r)
 {
-    uint32_t row = stack_profile_mapping_insert(m->st, r);
-    if (row == UINT32_MAX)
-        m->im->failed = true;
-    return row;
+    return intern_mapping(m, r, 0);
+}
+
+uint32_t stack_profile_mapping_of_process(struct machine_ctx *m, uint32_t upid,
+                                          const struct stack_profile_mapping_row *r)
+{
+    return intern_mapping(m, r, hash_u64((uint64_t)upid + 1));
 }
 
 uint32_t stack_profile_no_mapping(struct machine_ctx *m, const char *name)

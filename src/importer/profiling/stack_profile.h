@@ -18,8 +18,10 @@ struct source_line {
 
 /* The row of an equal mapping, made when new. UINT32_MAX when out of memory, as below. */
 uint32_t stack_profile_mapping(struct machine_ctx *m, const struct stack_profile_mapping_row *mapping);
-/* A row of its own for what lies in the memory of one process, whoever has an equal one. */
-uint32_t stack_profile_mapping_of_process(struct machine_ctx *m, const struct stack_profile_mapping_row *mapping);
+/* The same for what lies in the memory of one process: it shares the row with no other one. A recorder that tells all
+ * again gets the rows that it had. */
+uint32_t stack_profile_mapping_of_process(struct machine_ctx *m, uint32_t upid,
+                                          const struct stack_profile_mapping_row *mapping);
 /* The mapping of frames that lie in no file, by a name of ours for where they come from. */
 uint32_t stack_profile_no_mapping(struct machine_ctx *m, const char *name);
 
