@@ -163,7 +163,7 @@ WITH
     SELECT a.id, x.ts, x.dur, x.utid, a.depth + 5, iif($enable_self_slice, a.name, NULL), 'slice'
     FROM selves AS x
     JOIN ancestor_slice(x.slice_id) AS a
-    WHERE a.dur != -1
+    WHERE x.slice_id IS NOT NULL AND a.dur != -1
     UNION ALL
     SELECT x.slice_id, x.ts, x.dur, x.utid, x.slice_depth + 5, iif($enable_self_slice, s.name, NULL), 'slice'
     FROM selves AS x
@@ -175,9 +175,10 @@ WITH
       x.ts, x.dur, s.thread_state_id AS id, s.utid, s.state, s.function, s.io_wait, s.slice_id, s.slice_depth,
       t.name AS thread_name, p.name AS process_name, b.base
     FROM stretches AS x
-    JOIN _span_thread_state_slice AS s ON s.id = x.path_id
-    JOIN self_tops AS b ON b.ts = x.ts
-    JOIN thread AS t USING (utid)
+    -- in this order: else SQLite goes through all threads for each stretch
+    CROSS JOIN _span_thread_state_slice AS s ON s.id = x.path_id
+    CROSS JOIN self_tops AS b ON b.ts = x.ts
+    CROSS JOIN thread AS t USING (utid)
     LEFT JOIN process AS p USING (upid)
     WHERE s.utid != $root_utid
   ),
@@ -195,7 +196,7 @@ WITH
     SELECT a.id, x.ts, x.dur, x.utid, a.depth + x.base + 5, iif($enable_critical_path_slice, a.name, NULL), 'slice'
     FROM others AS x
     JOIN ancestor_slice(x.slice_id) AS a
-    WHERE a.dur != -1
+    WHERE x.slice_id IS NOT NULL AND a.dur != -1
     UNION ALL
     SELECT x.slice_id, x.ts, x.dur, x.utid, x.slice_depth + x.base + 5, iif($enable_critical_path_slice, s.name, NULL), 'slice'
     FROM others AS x
