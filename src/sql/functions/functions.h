@@ -57,16 +57,17 @@ static inline bool function_is_null(sqlite3_value *v)
     return sqlite3_value_type(v) == SQLITE_NULL;
 }
 
+/* The text of a value; NULL, of no bytes: of NULL, or no memory to turn it into UTF-8. */
 static inline struct slice function_text(sqlite3_value *v)
 {
     const void *p = sqlite3_value_text(v);
-    return slice_of(p, (size_t)sqlite3_value_bytes(v));
+    return slice_of(p, p ? (size_t)sqlite3_value_bytes(v) : 0);
 }
 
 static inline struct slice function_bytes(sqlite3_value *v)
 {
     const void *p = sqlite3_value_blob(v);
-    return slice_of(p, (size_t)sqlite3_value_bytes(v));
+    return slice_of(p, p ? (size_t)sqlite3_value_bytes(v) : 0);
 }
 
 #endif

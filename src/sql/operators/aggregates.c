@@ -55,14 +55,14 @@ static void array_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     }
     struct engine *e = function_engine(ctx);
     int64_t word;
+    struct slice text = {0};
     if (type == SQLITE_INTEGER)
         word = sqlite3_value_int64(argv[0]);
     else if (type == SQLITE_FLOAT)
         word = column_f64_word(sqlite3_value_double(argv[0]));
     else
-        word = strpool_intern(&engine_storage(e)->strings, sqlite3_value_text(argv[0]),
-                              (size_t)sqlite3_value_bytes(argv[0]));
-    if (!array_push(s->a, word))
+        word = (text = function_text(argv[0])).p ? strpool_intern(&engine_storage(e)->strings, text.p, text.len) : 0;
+    if ((type == SQLITE_TEXT && !text.p) || !array_push(s->a, word))
         sqlite3_result_error_nomem(ctx);
 }
 

@@ -166,10 +166,14 @@ static void agg_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         types[i] = (uint8_t)sqlite3_value_type(k);
         if (types[i] == SQLITE_NULL)
             return; /* a NULL partition meets nothing */
-        keys[i] = types[i] == SQLITE_FLOAT ? column_f64_word(sqlite3_value_double(k))
-                  : types[i] == SQLITE_TEXT
-                      ? (int64_t)strpool_intern(&st->strings, sqlite3_value_text(k), (size_t)sqlite3_value_bytes(k))
-                      : sqlite3_value_int64(k);
+        struct slice text = types[i] == SQLITE_TEXT ? function_text(k) : slice_of("", 0);
+        if (!text.p) {
+            sqlite3_result_error_nomem(ctx);
+            return;
+        }
+        keys[i] = types[i] == SQLITE_FLOAT  ? column_f64_word(sqlite3_value_double(k))
+                  : types[i] == SQLITE_TEXT ? (int64_t)strpool_intern(&st->strings, text.p, text.len)
+                                            : sqlite3_value_int64(k);
     }
     struct group *g = add_group(s, keys, types);
     if (!g || !vec_push(&g->list, v))

@@ -205,8 +205,9 @@ static int make_in(struct test *out, enum col_type type, sqlite3_value *list, co
     for (rc = sqlite3_vtab_in_first(list, &v); rc == SQLITE_OK && v; rc = sqlite3_vtab_in_next(list, &v)) {
         if (type == COL_STR) {
             if (sqlite3_value_type(v) == SQLITE_TEXT) {
-                strid id = strpool_find(strings, sqlite3_value_text(v), (size_t)sqlite3_value_bytes(v));
-                ok = ok && (!id || vec_push(&words, id));
+                const void *text = sqlite3_value_text(v);
+                strid id = text ? strpool_find(strings, text, (size_t)sqlite3_value_bytes(v)) : 0;
+                ok = ok && text && (!id || vec_push(&words, id));
             } else if (sqlite3_value_type(v) != SQLITE_NULL && sqlite3_value_type(v) != SQLITE_BLOB) {
                 double d = sqlite3_value_double(v);
                 ok = ok && vec_push(&numbers, column_f64_order(column_f64_word(d == 0 ? 0.0 : d)));
