@@ -436,7 +436,9 @@ class RelaysLog(Case):
         env = {**self.env, "PERFETTO_PRODUCER_SOCK_NAME": str(path), "PERFETTO_RELAY_SOCK_NAME": f"127.0.0.1:{free_port()}"}
         with open(log, "w") as err:
             self.procs.append(subprocess.Popen([TRACEBOX, "traced_relay"], stderr=err, env=env))
-        wait_for(path.exists)
+        # a socket that is bound is there before it listens
+        wait_for(lambda: any(line.split()[3] == "00010000" and line.rstrip().endswith(f" {path}")
+                             for line in pathlib.Path("/proc/net/unix").read_text().splitlines()[1:]))
         began = time.monotonic()
         for _ in range(self.CONNECTIONS):
             self.connect_and_fail(path)
