@@ -105,7 +105,9 @@ for f in do_filp_open vfs_open; do
 	echo "function graph: $n calls of $f"
 	[ "${n:-0}" -ge 5 ] || fail "no calls of $f: $(ask "select name, count(*) from slice group by name")"
 done
-[ "$(ask "select count(*) from slice where name = 'vfs_open' and depth = 0")" = 0 ] || fail "vfs_open outside do_filp_open"
+# on each cpu the recording may begin within a call, whose beginning is not there then
+n=$(ask "select count(*) from slice where name = 'vfs_open' and depth = 0")
+[ "${n:-9}" -le 2 ] || fail "$n calls of vfs_open outside do_filp_open"
 # every cat reads; what the kernel was in when the tracer came may still show
 n=$(ask "select count(*) from slice where name = 'vfs_read' and depth = 0")
 [ "${n:-9}" -le 2 ] || fail "$n calls of vfs_read, which is not below do_filp_open"
