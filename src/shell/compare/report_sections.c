@@ -4,11 +4,6 @@
 #define STEPS     "100"
 #define WHO       "coalesce(p.name, t.name) as process, t.name as thread"
 #define OF_THREAD "join thread t using (utid) left join process p using (upid)"
-/* What counts as lost: by its severity, and what hints.def counts so beside it (a test compares the two). */
-#define LOST                                                                                                           \
-    "(severity = 'data_loss' or name in ('ftrace_cpu_overrun_delta', 'traced_buf_chunks_overwritten', "                \
-    "'traced_buf_chunks_discarded', 'traced_chunks_discarded', 'traced_patches_discarded', "                           \
-    "'tokenizer_skipped_packets', 'text_last_line_cut'))"
 /* What the durations of a group of rows are like, in microseconds and milliseconds. */
 #define DURATIONS                                                                                                      \
     "count(*) as count, sum(s.dur) / 1e6 as \"total ms\", percentile(s.dur, 50) / 1e3 as \"median us\", "              \
@@ -18,16 +13,20 @@ const struct report_section report_sections[] = {
     {"Machines", "What was recorded, and how well the clocks are known.", "No machine is known.",
      "select coalesce(m.name, iif(m.id = 0, 'host', 'machine ' || m.id)) as machine, coalesce(m.sysname || ' ' || "
      "m.release, '') as system, m.arch, m.num_cpus as CPUs, (select count(*) from thread t where t.machine_id = m.id "
-     "and not t.is_idle) as threads, (select count(*) from stats where machine_id = m.id and value > 0 and " LOST
+     "and not t.is_idle) as threads, (select count(*) from stats where machine_id = m.id and value > 0 and "
+#include "shell/compare/lost.def"
      ") as losses, (select (end_ts - start_ts) / 1e9 from trace_bounds) as seconds, "
      "iif(m.id = 0, 0, max(clock_error_ns((select start_ts from trace_bounds), m.id), clock_error_ns((select end_ts "
      "from trace_bounds), m.id)) / 1e3) as \"clock error us\" from machine m order by m.id",
      PICTURE_NONE, 0, NULL, NULL, 0},
     {"Lost data and errors", "What is missing in the recording; tp_shell check says how to avoid it.",
      "Nothing was lost, and no errors were met.",
-     "select iif(" LOST ", 'data_loss', severity) as severity, name, idx as \"index\", machine_id as machine, value, "
-     "description from stats where (" LOST " or severity = 'error') and value > 0 order by 1, name, machine_id, idx "
-     "limit 50",
+     "select iif("
+#include "shell/compare/lost.def"
+     ", 'data_loss', severity) as severity, name, idx as \"index\", machine_id as machine, value, description from "
+     "stats where ("
+#include "shell/compare/lost.def"
+     " or severity = 'error') and value > 0 order by 1, name, machine_id, idx limit 50",
      PICTURE_NONE, 0, NULL, NULL, 0},
     {"CPU use over time", "How many CPUs each process used. A stretch of running counts where it begins.",
      "The scheduler was not recorded (ftrace event sched/sched_switch).",
