@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/memory_limit.h"
 #include "base/spill.h"
 #include "rpc/wire.h"
 #include "sql/planner/planner.h"

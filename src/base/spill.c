@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,57 +161,4 @@ void spill_close(struct spill *s)
         close(s->fd);
     pthread_mutex_destroy(&s->lock);
     mem_free(s);
-}
-
-/* ---- limits ---- */
-
-static uint64_t number_in(const char *path)
-{
-    uint64_t v = UINT64_MAX;
-    FILE *f = fopen(path, "re");
-    if (f && fscanf(f, "%" SCNu64, &v) != 1) /* "max" */
-        v = UINT64_MAX;
-    if (f)
-        fclose(f);
-    return v;
-}
-
-/* The limits of a group and all above it. */
-static uint64_t group_limit(const char *root, char *group, const char *file)
-{
-    uint64_t least = UINT64_MAX;
-    for (;;) {
-        char path[4096];
-        if (snprintf(path, sizeof path, "%s%s/%s", root, group, file) < (int)sizeof path) {
-            uint64_t v = number_in(path);
-            least = v < least ? v : least;
-        }
-        char *slash = strrchr(group, '/');
-        if (!slash)
-            return least;
-        *slash = 0;
-    }
-}
-
-uint64_t memory_of_machine(void)
-{
-    uint64_t least = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    char line[4096];
-    FILE *f = fopen("/proc/self/cgroup", "re");
-    while (f && fgets(line, sizeof line, f)) {
-        line[strcspn(line, "\n")] = 0;
-        char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
-        if (!group)
-            continue;
-        *group++ = 0;
-        uint64_t v = UINT64_MAX;
-        if (!controllers[1])
-            v = group_limit("/sys/fs/cgroup", group, "memory.max");
-        else if (strstr(controllers, "memory"))
-            v = group_limit("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes");
-        least = v < least ? v : least;
-    }
-    if (f)
-        fclose(f);
-    return least;
 }

@@ -26,7 +26,4 @@ void spill_free(struct spill *s, void *p, size_t size);
 /* All pieces go, too. NULL is fine. */
 void spill_close(struct spill *s);
 
-/* What the process may take: the least of the machine's memory and the limits of its control groups. */
-uint64_t memory_of_machine(void);
-
 #endif

@@ -3,6 +3,7 @@
 
 #include "api/export_source.h"
 #include "base/clock.h"
+#include "base/memory_limit.h"
 #include "fleet/facts.h"
 #include "fleet/load_batch.h"
 
@@ -13,7 +14,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -224,17 +224,6 @@ static bool open_shards(struct worker *w, uint64_t memory)
     return ok;
 }
 
-/* What malloc() may take from the kernel. Address sanitizers map more than any limit when they begin. */
-static void limit_memory(uint64_t bytes)
-{
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    const struct rlimit limit = {bytes, bytes};
-    setrlimit(RLIMIT_DATA, &limit);
-#else
-    (void)bytes;
-#endif
-}
-
 /* Imports and blocks take and give back the same sizes over and over: giving them to the kernel each time costs a fifth
  * of the processor time of all this, mostly for pages that it clears anew. What is kept is a part of what may be taken.
  */
@@ -259,7 +248,7 @@ _Noreturn void worker_run(struct fleet *f, const struct fleet_add *what, const s
     signal(SIGHUP, SIG_IGN);
     if (gethostname(w.host, sizeof w.host - 1) < 0)
         w.host[0] = '\0';
-    limit_memory(memory);
+    memory_limit(memory);
     keep_freed_memory(memory);
     if (!open_shards(&w, memory))
         _exit(1);
