@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 PORT, LEAST_PART, CALLS, SAMPLE = 7000, 0.99, 150, 50  # calls: of a busy machine; a quiet one makes 800
-CLOCK_NS = 300000  # more than the clocks of two guests are apart
+CLOCK_NS = 300000  # more than the clocks of recordings that were put together by these messages are apart
 
 
 def ask(sql):
@@ -88,7 +88,7 @@ if sample:
                  "count(distinct p.machine_id) as machines, count(distinct p.packet_id) as packets, sum(p.dur) = calls.dur as covered from calls join "
                  "machine_critical_path(calls.utid, calls.ts, calls.dur) p group by 1"):
         covered += int(r["packets"]) >= 1 and int(r["covered"])
-        if int(r["slept"]) > CLOCK_NS:
+        if int(r["slept"]) > CLOCK_NS + error:
             waited += 1
             through_both += r["machines"] == "2"
     print(f"critical paths: {covered} of {len(sample)} have a packet on them and cover the call to the nanosecond; of {waited} callers that slept before "
@@ -97,5 +97,5 @@ flows = ask("select count(*) as n from flow f join network_packet s on s.slice_i
             f"where s.machine_id != r.machine_id and {PORT} in (s.source_port, s.destination_port)")[0]["n"]
 print(f"{flows} arrows")
 ok = (len(whole) >= CALLS and min(shortest(requests), shortest(replies)) > -error and matched >= LEAST_PART * len(whole) and not wrong and len(ends) == 2 and int(flows) == len(messages)
-      and woken >= 0.5 * len(whole) and covered == len(sample) == SAMPLE and waited >= 10 and through_both == waited)
+      and woken >= 0.5 * len(whole) and covered == len(sample) == SAMPLE and (waited >= 10 or error > CLOCK_NS) and through_both == waited)
 sys.exit(not ok)

@@ -232,7 +232,7 @@ class Limits(unittest.TestCase):
     def test_an_export_does_not_block_others(self):
         server = self.serve(blocked_ms=100)
         a, answer = WebSocket(server), []
-        self.assertFalse(a.ask(TABLE % 1000000).error)
+        self.assertFalse(a.ask(TABLE % 6000000).error)  # more than others wait for
 
         def export():
             a.send(message(EXPORT, field(116, field(1, 3))))
