@@ -10,7 +10,7 @@ import io
 import subprocess
 import sys
 
-PORT, LEAST_PART, CALLS, SAMPLE = 7000, 0.99, 150, 50  # calls: of a busy machine; a quiet one makes 800
+PORT, LEAST_PART, CALLS, SAMPLE = 7000, 0.99, 70, 50  # calls: of a very busy machine; a quiet one makes 800
 CLOCK_NS = 300000  # more than the clocks of recordings that were put together by these messages are apart
 
 
