@@ -1,12 +1,13 @@
 /* The trace buffer: writing, overwriting, patching. Reading is in trace_buffer_read.c. */
 #include "capture/service/trace_buffer_internal.h"
 
-#include "base/bisect.h"
-
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #define MAX_RECORD 65520u /* the size of a record has 16 bits */
+
+enum { DROP_AT_ONCE = TRACE_BUFFER_MAX_SEQUENCES / 64 };
 
 const int64_t chunk_histogram_def[CHUNK_HISTOGRAM_BUCKETS - 1] = {8,    32,   128,  512,   1024,
                                                                   2048, 4096, 8192, 12288, 16384};
@@ -31,14 +32,19 @@ struct trace_buffer *trace_buffer_new(size_t size, enum trace_buffer_policy poli
     return b;
 }
 
+static void free_sequence(struct sequence *s)
+{
+    chunk_list_free(&s->chunks);
+    mem_free(s);
+}
+
 void trace_buffer_free(struct trace_buffer *b)
 {
     if (!b)
         return;
     munmap(b->ring, b->size);
     for (size_t i = 0; i < b->order.n; i++) {
-        mem_free(b->order.p[i]->chunks);
-        mem_free(b->order.p[i]);
+        free_sequence(b->order.p[i]);
     }
     vec_free(&b->all);
     vec_free(&b->order);
@@ -48,53 +54,45 @@ void trace_buffer_free(struct trace_buffer *b)
 
 /* ---- the index ---- */
 
-uint32_t sequence_lower_bound(const struct sequence *s, uint32_t chunk_id)
-{
-    uint32_t at = s->n;
-    BISECT(at, mid, s->chunks[s->head + mid].chunk_id < chunk_id);
-    return at;
-}
-
-struct chunk_meta *sequence_find(struct sequence *s, uint32_t chunk_id)
-{
-    if (!s->n)
-        return NULL;
-    struct chunk_meta *first = &s->chunks[s->head], *last = first + s->n - 1;
-    if (first->chunk_id == chunk_id)
-        return first;
-    if (last->chunk_id < chunk_id)
-        return NULL;
-    uint32_t i = sequence_lower_bound(s, chunk_id);
-    return i < s->n && first[i].chunk_id == chunk_id ? &first[i] : NULL;
-}
-
 static struct sequence *find_sequence(struct trace_buffer *b, uint16_t producer_id, uint16_t writer_id)
 {
     uint64_t *i = u64map_get(&b->by_key, sequence_key(producer_id, writer_id));
     return i ? b->all.p[*i] : NULL;
 }
 
+static uint64_t key_of(const struct sequence *s)
+{
+    return sequence_key(s->stats.who.producer_id, s->stats.who.writer_id);
+}
+
+/* Is nothing of it in the buffer, and nothing to be told by its next packet? */
+static bool may_make_room(const struct sequence *s)
+{
+    return !s->chunks.n && !(s->loss & ~(uint32_t)LOSS_PRESENT);
+}
+
 /* Writers come and go without end (a producer that reconnects has new ones). When there are too many, those of which
  * nothing is in the buffer make room: with them go their histograms, and the next chunk of one that lives begins its
- * sequence anew. False: all have something. */
+ * sequence anew. False: too few are so, as each time all are looked at. */
 static bool drop_empty_sequences(struct trace_buffer *b)
 {
     size_t kept = 0;
+    if (b->empty < DROP_AT_ONCE)
+        return false;
     for (size_t i = 0; i < b->order.n; i++) {
         struct sequence *s = b->order.p[i];
-        if (s->n || (s->loss & ~(uint32_t)LOSS_PRESENT)) { /* the latter is still to be told */
+        if (!may_make_room(s)) {
             b->order.p[kept++] = s;
             continue;
         }
-        u64map_del(&b->by_key, sequence_key(s->stats.who.producer_id, s->stats.who.writer_id));
+        u64map_del(&b->by_key, key_of(s));
         b->all.p[s->index] = NULL;
-        mem_free(s->chunks);
-        mem_free(s);
+        free_sequence(s);
     }
-    bool any = kept < b->order.n;
     b->order.n = kept;
     b->at_sequence = 0;
-    return any;
+    b->empty = 0;
+    return true;
 }
 
 /* A number in all[] that records may refer to: one that is free, else a new one. */
@@ -122,15 +120,23 @@ static struct sequence *add_sequence(struct trace_buffer *b, const struct trace_
     s->index = (uint32_t)index;
     s->loss = LOSS_PRESENT; /* set on the first packet of each sequence, too */
     b->all.p[index] = s;
-    size_t at = b->order.n++;
-    for (; at > 0; at--) {
-        struct sequence *before = b->order.p[at - 1];
-        if (sequence_key(before->stats.who.producer_id, before->stats.who.writer_id) < key)
-            break;
-        b->order.p[at] = before;
-    }
-    b->order.p[at] = s;
+    b->empty++;
+    b->ordered = (b->ordered || !b->order.n) && (!b->order.n || key_of(*vec_last(&b->order)) < key);
+    b->order.p[b->order.n++] = s;
     return s;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    uint64_t x = key_of(*(struct sequence *const *)a), y = key_of(*(struct sequence *const *)b);
+    return x < y ? -1 : x > y;
+}
+
+void trace_buffer_order(struct trace_buffer *b)
+{
+    if (!b->ordered && b->order.n)
+        qsort(b->order.p, b->order.n, sizeof *b->order.p, by_key);
+    b->ordered = true;
 }
 
 static struct sequence *get_sequence(struct trace_buffer *b, const struct trace_writer_identity *who)
@@ -152,49 +158,25 @@ static void forget_skip(struct sequence *s, uint32_t at, uint32_t skip)
         s->skip = skip;
 }
 
-static struct chunk_meta *insert_chunk(struct sequence *s, uint32_t chunk_id)
+static struct chunk_meta *insert_chunk(struct trace_buffer *b, struct sequence *s, uint32_t chunk_id)
 {
-    if (s->head + s->n == s->cap) {
-        if (s->head > s->n / 2 + 8) {
-            memmove(s->chunks, s->chunks + s->head, s->n * sizeof *s->chunks);
-        } else {
-            uint32_t cap = s->cap ? s->cap * 2 : 2; /* of many thousand writers most have one chunk here */
-            struct chunk_meta *p = mem_alloc(cap * sizeof *p);
-            if (!p)
-                return NULL;
-            if (s->n)
-                memcpy(p, s->chunks + s->head, s->n * sizeof *p);
-            mem_free(s->chunks);
-            s->chunks = p;
-            s->cap = cap;
-        }
-        s->head = 0;
-    }
-    struct chunk_meta *first = s->chunks + s->head;
-    uint32_t at = s->n;
-    if (s->n && first[s->n - 1].chunk_id >= chunk_id) {
-        at = sequence_lower_bound(s, chunk_id);
-        memmove(first + at + 1, first + at, (s->n - at) * sizeof *first);
+    uint32_t at;
+    bool was_empty = may_make_room(s);
+    struct chunk_meta *m = chunk_list_insert(&s->chunks, chunk_id, &at);
+    if (!m)
+        return NULL;
+    b->empty -= was_empty;
+    if (at + 1 < s->chunks.n)
         forget_skip(s, at, at);
-    }
-    s->n++;
-    memset(&first[at], 0, sizeof first[at]);
-    first[at].chunk_id = chunk_id;
-    return &first[at];
+    return m;
 }
 
-static void remove_chunk(struct sequence *s, struct chunk_meta *m)
+static void remove_chunk(struct trace_buffer *b, struct sequence *s, uint32_t chunk_id)
 {
-    uint32_t at = (uint32_t)(m - (s->chunks + s->head));
-    if (at == 0) {
-        s->head++;
-    } else {
-        memmove(m, m + 1, (s->n - at - 1) * sizeof *m);
-    }
-    s->n--;
+    uint32_t at = chunk_list_lower_bound(&s->chunks, chunk_id);
+    chunk_list_remove(&s->chunks, at);
     forget_skip(s, at, s->skip ? s->skip - 1 : 0);
-    if (!s->n)
-        s->head = 0;
+    b->empty += may_make_room(s);
 }
 
 /* ---- the ring ---- */
@@ -216,7 +198,7 @@ static bool clear_way(struct trace_buffer *b, size_t size, bool erase, size_t *e
                 b->stats.padding_bytes_cleared += r->size;
         } else {
             struct sequence *s = b->all.p[r->sequence];
-            struct chunk_meta *m = s ? sequence_find(s, r->chunk_id) : NULL;
+            struct chunk_meta *m = s ? chunk_list_find(&s->chunks, r->chunk_id) : NULL;
             bool unread = m && is_unread(m);
             if (unread && b->policy == TRACE_BUFFER_DISCARD)
                 return false;
@@ -228,7 +210,7 @@ static bool clear_way(struct trace_buffer *b, size_t size, bool erase, size_t *e
             if (erase && m) {
                 if (m->complete) /* else the whole of it is still to come */
                     sequence_passed(s, m->chunk_id);
-                remove_chunk(s, m);
+                remove_chunk(b, s, r->chunk_id);
             }
         }
         at += r->size;
@@ -270,7 +252,7 @@ static bool make_room(struct trace_buffer *b, size_t size)
 static void rewrite(struct trace_buffer *b, struct sequence *s, struct chunk_meta *m, const struct trace_chunk *c)
 {
     struct record *r = record_at(b, m->offset);
-    const struct chunk_meta *next = sequence_find(s, c->chunk_id + 1);
+    const struct chunk_meta *next = chunk_list_find(&s->chunks, c->chunk_id + 1);
     if (c->payload.len > r->payload || c->num_fragments < m->num_fragments || (c->flags & m->flags) != m->flags) {
         b->stats.abi_violations++;
         return;
@@ -288,7 +270,7 @@ static void rewrite(struct trace_buffer *b, struct sequence *s, struct chunk_met
     m->flags = c->flags;
     m->complete = c->complete;
     b->stats.chunks_rewritten++;
-    uint32_t at = (uint32_t)(m - (s->chunks + s->head));
+    uint32_t at = chunk_list_lower_bound(&s->chunks, c->chunk_id);
     forget_skip(s, at, at);
 }
 
@@ -316,7 +298,7 @@ void trace_buffer_write(struct trace_buffer *b, const struct trace_chunk *chunk)
     }
     s->stats.before_last_at_ns = s->stats.last_at_ns;
     s->stats.last_at_ns = c.at_ns;
-    struct chunk_meta *m = sequence_find(s, c.chunk_id);
+    struct chunk_meta *m = chunk_list_find(&s->chunks, c.chunk_id);
     if (m) {
         rewrite(b, s, m, &c);
         return;
@@ -326,7 +308,7 @@ void trace_buffer_write(struct trace_buffer *b, const struct trace_chunk *chunk)
         b->stats.chunks_discarded++;
         return;
     }
-    m = insert_chunk(s, c.chunk_id);
+    m = insert_chunk(b, s, c.chunk_id);
     if (!m) { /* out of memory: the room stays, as padding */
         put_padding(b, b->wptr, size);
         b->stats.chunks_discarded++;
@@ -360,7 +342,7 @@ bool trace_buffer_patch(struct trace_buffer *b, uint16_t producer_id, uint16_t w
                         const struct trace_patch *patches, size_t n, bool has_more)
 {
     struct sequence *s = find_sequence(b, producer_id, writer_id);
-    struct chunk_meta *m = s ? sequence_find(s, chunk_id) : NULL;
+    struct chunk_meta *m = s ? chunk_list_find(&s->chunks, chunk_id) : NULL;
     if (!m) {
         b->stats.patches_failed++;
         return false;
@@ -383,7 +365,7 @@ bool trace_buffer_patch(struct trace_buffer *b, uint16_t producer_id, uint16_t w
 bool trace_buffer_lacks_patches(struct trace_buffer *b, uint16_t producer_id, uint16_t writer_id, uint32_t chunk_id)
 {
     struct sequence *s = find_sequence(b, producer_id, writer_id);
-    struct chunk_meta *m = s ? sequence_find(s, chunk_id) : NULL;
+    struct chunk_meta *m = s ? chunk_list_find(&s->chunks, chunk_id) : NULL;
     return m && m->flags & SHM_NEEDS_PATCHING;
 }
 
@@ -407,18 +389,18 @@ struct trace_buffer *trace_buffer_clone(const struct trace_buffer *b)
         if (room && !from)
             continue;
         struct sequence *to = room ? add_sequence(c, &from->stats.who, i) : NULL;
-        struct chunk_meta *chunks = to ? mem_alloc((from->n ? from->n : 1) * sizeof *chunks) : NULL;
-        if (!chunks) {
+        bool copied = false;
+        if (to) {
+            *to = *from;
+            to->chunks = (struct chunk_list){0};
+            copied = chunk_list_copy(&to->chunks, &from->chunks);
+        }
+        if (!copied) {
             trace_buffer_free(c);
             return NULL;
         }
-        *to = *from;
-        to->chunks = chunks;
-        to->head = 0;
-        to->cap = from->n ? from->n : 1;
-        if (from->n)
-            memcpy(chunks, from->chunks + from->head, from->n * sizeof *chunks);
     }
+    c->empty = b->empty;
     return c;
 }
 
@@ -434,7 +416,8 @@ size_t trace_buffer_sequence_count(const struct trace_buffer *b)
 {
     return b->order.n;
 }
-const struct trace_sequence_stats *trace_buffer_sequence(const struct trace_buffer *b, size_t i)
+const struct trace_sequence_stats *trace_buffer_sequence(struct trace_buffer *b, size_t i)
 {
+    trace_buffer_order(b);
     return &b->order.p[i]->stats;
 }

@@ -124,7 +124,7 @@ enum trace_buffer_policy trace_buffer_get_policy(const struct trace_buffer *b);
 
 /* The sequences in order of (producer, writer). */
 size_t trace_buffer_sequence_count(const struct trace_buffer *b);
-const struct trace_sequence_stats *trace_buffer_sequence(const struct trace_buffer *b, size_t i);
+const struct trace_sequence_stats *trace_buffer_sequence(struct trace_buffer *b, size_t i);
 
 /* Sequences of a machine whose last packets were lost, with no packet behind them to say so: begun and never finished,
  * as far as the reader has come. */

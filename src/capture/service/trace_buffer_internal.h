@@ -3,6 +3,7 @@
 #define MERIDIAN_CAPTURE_SERVICE_TRACE_BUFFER_INTERNAL_H
 
 #include "base/u64map.h"
+#include "capture/service/chunk_list.h"
 #include "capture/service/trace_buffer.h"
 
 /* In the ring. A record of padding has sequence PADDING. */
@@ -16,24 +17,10 @@ struct record {
 #define PADDING       UINT32_MAX
 _Static_assert(sizeof(struct record) == RECORD_HEADER, "the header is part of the statistics");
 
-/* In the index, one per chunk that is in the ring. */
-struct chunk_meta {
-    uint32_t chunk_id;
-    uint32_t offset;        /* of its record in the ring */
-    uint32_t read_offset;   /* in the payload, of the next fragment to read */
-    uint16_t num_fragments; /* whole ones */
-    uint16_t num_read;
-    uint8_t flags;
-    bool complete;
-    bool consumed; /* counted in chunks_read */
-};
-
 struct sequence {
     struct trace_sequence_stats stats; /* first: its address is handed out */
     uint32_t index;                    /* in all[] */
-    /* the chunks in order of their id as a plain number: live ones are chunks[head .. head + n) */
-    struct chunk_meta *chunks;
-    uint32_t head, n, cap;
+    struct chunk_list chunks;
     uint32_t last_written;
     bool any_written;
     /* chunks are read from position skip_start on, round the end; this many of them are done with */
@@ -60,7 +47,9 @@ struct trace_buffer {
     struct u64map by_key;         /* producer << 16 | writer → index in all */
     VEC(struct sequence *) all;   /* in order of arrival; records refer to these numbers; NULL: dropped */
     size_t free_from;             /* where the next NULL is looked for */
-    VEC(struct sequence *) order; /* by (producer, writer) */
+    VEC(struct sequence *) order; /* by (producer, writer), when `ordered` */
+    bool ordered;
+    size_t empty; /* sequences that may make room: nothing is in the buffer, and nothing is to be told */
     /* the pass of reading */
     bool final;
     size_t at_sequence; /* in order */
@@ -84,10 +73,7 @@ static inline void sequence_passed(struct sequence *s, uint32_t chunk_id)
     s->any_gone = true;
 }
 
-/* The chunk, or NULL. */
-struct chunk_meta *sequence_find(struct sequence *s, uint32_t chunk_id);
-
-/* The first position whose chunk id is not below `chunk_id`. */
-uint32_t sequence_lower_bound(const struct sequence *s, uint32_t chunk_id);
+/* Puts the sequences in order when some came out of it. */
+void trace_buffer_order(struct trace_buffer *b);
 
 #endif

@@ -7,14 +7,14 @@
 static struct chunk_meta *chunk_nth(struct sequence *s, uint32_t k)
 {
     uint32_t i = s->skip_start + k;
-    return &s->chunks[s->head + (i < s->n ? i : i - s->n)];
+    return chunk_list_at(&s->chunks, i < s->chunks.n ? i : i - s->chunks.n);
 }
 
 /* Chunk ids wrap: the oldest chunk is the first one behind the newest. */
 static void find_start(struct sequence *s)
 {
-    uint32_t start = sequence_lower_bound(s, s->last_written + 1);
-    if (start == s->n || s->last_written == UINT32_MAX)
+    uint32_t start = chunk_list_lower_bound(&s->chunks, s->last_written + 1);
+    if (start == s->chunks.n || s->last_written == UINT32_MAX)
         start = 0;
     if (start != s->skip_start) {
         s->skip_start = start;
@@ -88,7 +88,7 @@ static enum ahead look_ahead(const struct trace_buffer *b, struct sequence *s, u
 {
     for (uint32_t j = k + 1;; j++) {
         const struct chunk_meta *prev = chunk_nth(s, j - 1);
-        if (j >= s->n)
+        if (j >= s->chunks.n)
             return AHEAD_NOT_YET;
         const struct chunk_meta *m = chunk_nth(s, j);
         /* what waits for a patch is in the last fragment: at the end the others are good */
@@ -214,7 +214,7 @@ static bool has_hole(struct sequence *s, uint32_t k)
 static bool read_sequence(struct trace_buffer *b, struct sequence *s, struct trace_packet *p)
 {
     find_start(s);
-    for (uint32_t k = s->skip; k < s->n; k++) {
+    for (uint32_t k = s->skip; k < s->chunks.n; k++) {
         if (!b->final && has_hole(s, k))
             return false;
         enum step step = read_chunk(b, s, k, p);
@@ -238,6 +238,7 @@ size_t trace_buffer_unfinished(const struct trace_buffer *b, uint32_t machine_id
 
 void trace_buffer_begin_read(struct trace_buffer *b, bool final)
 {
+    trace_buffer_order(b);
     b->final = final;
     b->at_sequence = 0;
 }
