@@ -19,10 +19,10 @@ static uint32_t block_start(const struct chunk_list *l, uint32_t i)
 /* The block that has position `pos`, or behind which it is. There is one at least. */
 static uint32_t block_of_position(const struct chunk_list *l, uint32_t pos)
 {
-    uint32_t after = l->n_blocks;
+    uint32_t after = pos ? l->n_blocks : 1;
     if (after > 1)
         BISECT(after, i, block_start(l, i) <= pos);
-    return after ? after - 1 : 0;
+    return after - 1;
 }
 
 /* The last block that begins with an id not above `chunk_id`, or the first one. */
@@ -47,13 +47,13 @@ static uint32_t lower_bound_in(const struct chunk_block *b, uint32_t chunk_id)
 
 struct chunk_meta *chunk_list_at(const struct chunk_list *l, uint32_t pos)
 {
-    uint32_t i = l->n_blocks == 1 ? 0 : block_of_position(l, pos);
+    uint32_t i = block_of_position(l, pos);
     return &l->blocks[i].chunks[l->blocks[i].head + pos - block_start(l, i)];
 }
 
 uint32_t chunk_list_lower_bound(const struct chunk_list *l, uint32_t chunk_id)
 {
-    if (!l->n)
+    if (!l->n || l->blocks[0].chunks[l->blocks[0].head].chunk_id >= chunk_id)
         return 0;
     uint32_t i = block_of_id(l, chunk_id);
     return block_start(l, i) + lower_bound_in(&l->blocks[i], chunk_id);
@@ -63,10 +63,12 @@ struct chunk_meta *chunk_list_find(const struct chunk_list *l, uint32_t chunk_id
 {
     if (!l->n)
         return NULL;
-    const struct chunk_block *b = &l->blocks[0];
+    const struct chunk_block *b = &l->blocks[0], *last = &l->blocks[l->n_blocks - 1];
     struct chunk_meta *first = b->chunks + b->head;
     if (first->chunk_id == chunk_id) /* what is overwritten is mostly the oldest */
         return first;
+    if (last->chunks[last->head + last->n - 1].chunk_id < chunk_id) /* and what is new is behind the newest */
+        return NULL;
     b = &l->blocks[block_of_id(l, chunk_id)];
     first = b->chunks + b->head;
     uint32_t at = lower_bound_in(b, chunk_id);
@@ -149,7 +151,18 @@ static struct chunk_meta *open_gap(struct chunk_block *b, uint32_t at)
     return b->chunks + b->head + at;
 }
 
-struct chunk_meta *chunk_list_insert(struct chunk_list *l, uint32_t chunk_id, uint32_t *pos)
+/* The entry of an id behind all others, when there is room for it; NULL: look for its place. */
+static struct chunk_meta *append(struct chunk_list *l, uint32_t chunk_id)
+{
+    struct chunk_block *b = l->n ? &l->blocks[l->n_blocks - 1] : NULL;
+    if (!b || b->head + b->n == b->cap || b->chunks[b->head + b->n - 1].chunk_id >= chunk_id)
+        return NULL;
+    l->n++;
+    return &b->chunks[b->head + b->n++];
+}
+
+/* Makes an entry somewhere else. */
+static struct chunk_meta *put_in(struct chunk_list *l, uint32_t chunk_id, uint32_t *pos)
 {
     if (!l->n_blocks && !add_block(l, 0, BLOCK_MIN))
         return NULL;
@@ -159,10 +172,7 @@ struct chunk_meta *chunk_list_insert(struct chunk_list *l, uint32_t chunk_id, ui
     bool largest = b->cap == BLOCK_MAX && b->head < BLOCK_MAX / 4; /* else moving it is paid for by what has left */
     if (full && !(largest ? split(l, &i, &at) : widen(b)))
         return NULL;
-    b = &l->blocks[i];
-    struct chunk_meta *m = open_gap(b, at);
-    memset(m, 0, sizeof *m);
-    m->chunk_id = chunk_id;
+    struct chunk_meta *m = open_gap(&l->blocks[i], at);
     l->n++;
     if (i == 0 && at == 0) {
         l->blocks[0].start = --l->origin;
@@ -171,6 +181,17 @@ struct chunk_meta *chunk_list_insert(struct chunk_list *l, uint32_t chunk_id, ui
             l->blocks[k].start++;
     }
     *pos = block_start(l, i) + at;
+    return m;
+}
+
+struct chunk_meta *chunk_list_insert(struct chunk_list *l, uint32_t chunk_id, uint32_t *pos)
+{
+    struct chunk_meta *m = append(l, chunk_id);
+    *pos = l->n - 1;
+    if (!m)
+        m = put_in(l, chunk_id, pos);
+    if (m)
+        *m = (struct chunk_meta){.chunk_id = chunk_id};
     return m;
 }
 
