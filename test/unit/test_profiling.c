@@ -569,21 +569,21 @@ START_TEST(mappings_come_one_by_one_or_in_columns)
 {
     put(w, "1{8:10 10:1 68{1:30 2{1'/lib/a.so' 2:20 3:4}}}");
     packet_begin(&f, 20);
-    put(w, "68{1:30 3{1'' 1'/lib/b.so (deleted)' 2'\x01\x01' 3'\x02\x03' 4'\x07\x08' 5'\x05' 11'\x01\x02'}}");
+    put(w, "68{1:30 3{1'' 1'/lib/b.so (deleted)' 2'\x01\x01' 4'\x07\x08' 11'\x01\x02'}}");
     packet_end(&f);
     put(w, "1{8:30 10:1 68{1:30 3{1'x' 2'\x05' 4'\x01\x02'}}}"); /* a name that is not there, a column too long */
     trace_fixture_load(&f);
-    ck_assert_uint_eq(ROWS(profiler_smaps), 4);
+    ck_assert_uint_eq(ROWS(profiler_smaps), 3);
     ck_assert_str_eq(TEXT(profiler_smaps, path, 0), "/lib/a.so");
     ck_assert_int_eq(GET(profiler_smaps, private_dirty_kb, 0), 4);
     ck_assert_str_eq(TEXT(profiler_smaps, path, 1), "/lib/b.so (deleted)");
     ck_assert_str_eq(TEXT(profiler_smaps, path_trimmed, 1), "/lib/b.so");
     ck_assert_int_eq(GET(profiler_smaps, is_deleted, 1), 1);
-    ck_assert_int_eq(GET(profiler_smaps, aggregate_count, 2), 3);
+    ck_assert_int_eq(GET(profiler_smaps, aggregate_count, 2), 1);
     ck_assert_int_eq(GET(profiler_smaps, size_kb, 2), 8);
-    ck_assert_int_eq(GET(profiler_smaps, rss_kb, 1), 5);
+    ck_assert_int_eq(GET(profiler_smaps, private_dirty_kb, 2), 2);
     ck_assert_int_eq(GET(profiler_smaps, rss_kb, 2), 0);
-    ck_assert_int_eq(STAT(smaps_parser_errors), 1 + 1); /* the short column of the second is one too */
+    ck_assert_int_eq(STAT(smaps_parser_errors), 1);
 }
 END_TEST
 

@@ -123,8 +123,8 @@ static strid event_unit(struct machine_ctx *m, struct slice timebase)
 
 /* What the sequence's defaults say about its samples. */
 struct sampling {
-    strid timebase, unit;       /* its name; what it counts, 0: not known */
-    int64_t shard_count, shard; /* -1: not told */
+    strid timebase, unit;        /* its name; what it counts, 0: not known */
+    uint32_t shard_count, shard; /* of all processes; 0: all of them */
     uint32_t n_followers;
     strid followers[]; /* their names */
 };
@@ -132,7 +132,7 @@ struct sampling {
 static const struct sampling *read_sampling(struct machine_ctx *m, const struct seq_generation *g)
 {
     struct slice timebase = slice_of(NULL, 0), followers[MAX_FOLLOWERS];
-    struct sampling head = {.shard_count = -1, .shard = -1};
+    struct sampling head = {0};
     struct pb_field f;
     /* TracePacketDefaults.perf_sample_defaults */
     struct pb_cursor c = pb_find(g->defaults, TRACE_PACKET_DEFAULTS_PERF_SAMPLE_DEFAULTS, &f)
@@ -174,14 +174,7 @@ static const struct sampling *sampling_of(const struct packet *p)
 
 static uint32_t session_of(struct packet *p, const struct sampling *s)
 {
-    struct machine_ctx *m = p->m;
-    bool added = false;
-    uint32_t row = sample_session(m->profiling, p->gen->seq, source, s->unit, &added);
-    if (added && s->shard_count >= 0)
-        stats_set_idx(&m->st->stats, m->id, STAT_perf_process_shard_count, (int32_t)row, s->shard_count);
-    if (added && s->shard >= 0)
-        stats_set_idx(&m->st->stats, m->id, STAT_perf_chosen_process_shard, (int32_t)row, s->shard);
-    return row;
+    return sample_session(p->m->profiling, p->gen->seq, source, s->unit, NULL);
 }
 
 int64_t perf_sample_session(struct packet *p)
@@ -206,21 +199,45 @@ static uint32_t counter_track(struct machine_ctx *m, uint32_t session, uint32_t 
     return track_intern(m->im->tracks, m->id, &spec);
 }
 
-/* The track of the timebase on a cpu; with the first packet of a cpu it gets all its tracks. */
-static uint32_t tracks_of_cpu(struct machine_ctx *m, uint32_t session, uint32_t cpu, const struct sampling *s)
+/* Where the counts of a cpu go. */
+struct cpu_tracks {
+    uint32_t timebase, n_followers, followers[];
+};
+
+static struct cpu_tracks *add_cpu_tracks(struct machine_ctx *m, uint32_t session, uint32_t cpu,
+                                         const struct sampling *s)
 {
-    uint32_t before = m->st->t[T_track].n_rows, track = counter_track(m, session, cpu, s->timebase, true);
-    if (m->st->t[T_track].n_rows != before)
-        for (uint32_t i = 0; i < s->n_followers; i++)
-            counter_track(m, session, cpu, s->followers[i], false);
-    return track;
+    struct cpu_tracks *t = arena_zalloc(&m->profiling->arena, sizeof *t + s->n_followers * sizeof *t->followers);
+    if (!t)
+        return NULL;
+    t->timebase = counter_track(m, session, cpu, s->timebase, true);
+    for (; t->n_followers < s->n_followers; t->n_followers++)
+        t->followers[t->n_followers] = counter_track(m, session, cpu, s->followers[t->n_followers], false);
+    if (s->shard_count) {
+        stats_set_idx(&m->st->stats, m->id, STAT_perf_process_shard_count, (int32_t)session, s->shard_count);
+        stats_set_idx(&m->st->stats, m->id, STAT_perf_chosen_process_shard, (int32_t)session, s->shard);
+    }
+    return t;
+}
+
+/* A sequence's first packet of a cpu makes its tracks; later defaults change nothing for that cpu. */
+static const struct cpu_tracks *tracks_of_cpu(struct machine_ctx *m, uint32_t session, uint32_t cpu,
+                                              const struct sampling *s)
+{
+    uint64_t *slot = u64map_put(&m->profiling->cpu_tracks, (uint64_t)session << 32 | cpu, NULL);
+    if (slot && !*slot)
+        *slot = (uint64_t)(uintptr_t)add_cpu_tracks(m, session, cpu, s);
+    if (slot && *slot)
+        return (const struct cpu_tracks *)(uintptr_t)*slot;
+    m->im->failed = true;
+    return NULL;
 }
 
 /* The fields of a PerfSample. */
 struct perf_sample {
     uint32_t cpu;
     int32_t pid, tid;
-    uint64_t callstack, mode, unwind_error, timebase_count, lost, skipped, counts[MAX_FOLLOWERS];
+    uint64_t callstack, mode, unwind_error, timebase_count, lost, skipped, stopped, counts[MAX_FOLLOWERS];
     uint32_t n_counts;
     bool has_cpu, has_callstack, has_unwind_error, has_timebase, has_event;
 };
@@ -264,6 +281,7 @@ static void read_sample(struct slice bytes, struct perf_sample *x)
             break;
         case PERF_SAMPLE_PRODUCER_EVENT:
             x->has_event = true;
+            x->stopped = number_of(pb_bytes(&f), PERF_SAMPLE_PRODUCER_EVENT_SOURCE_STOP_REASON);
             break;
         }
     }
@@ -299,22 +317,24 @@ void perf_sample_parse(struct packet *p)
     if (!s)
         return;
     uint32_t session = session_of(p, s);
-    uint32_t track = tracks_of_cpu(m, session, x.cpu, s);
+    const struct cpu_tracks *tracks = tracks_of_cpu(m, session, x.cpu, s);
+    if (!tracks)
+        return;
     if (x.lost) {
         stats_add_idx(stats, m->id, STAT_perf_cpu_lost_records, (int32_t)x.cpu, (int64_t)x.lost);
         return;
     }
-    if (x.has_event) { /* the recorder stopped to protect the system */
-        stats_set_idx(stats, m->id, STAT_perf_guardrail_stop_ts, (int32_t)session, p->ts);
+    if (x.has_event) {
+        if (x.stopped == PERF_SAMPLE_PRODUCER_EVENT_DATA_SOURCE_STOP_REASON_PROFILER_STOP_GUARDRAIL)
+            stats_set_idx(stats, m->id, STAT_perf_guardrail_stop_ts, (int32_t)session, p->ts);
         return;
     }
     count_skipped(m, x.skipped);
     int64_t set = COL_NULL;
     if (x.has_timebase)
-        sample_counter(m->profiling, &set, p->ts, track, (double)x.timebase_count);
-    for (uint32_t i = 0; i < x.n_counts && i < s->n_followers; i++)
-        sample_counter(m->profiling, &set, p->ts, counter_track(m, session, x.cpu, s->followers[i], false),
-                       (double)x.counts[i]);
+        sample_counter(m->profiling, &set, p->ts, tracks->timebase, (double)x.timebase_count);
+    for (uint32_t i = 0; i < x.n_counts && i < tracks->n_followers; i++)
+        sample_counter(m->profiling, &set, p->ts, tracks->followers[i], (double)x.counts[i]);
     uint32_t utid = process_tracker_update_thread_and_main(m->processes, x.tid, x.pid);
     uint32_t upid = process_tracker_process(m->processes, x.pid);
     struct sample sample = {

@@ -76,6 +76,7 @@ void profiling_machine_close(struct profiling_machine *s)
     u64map_free(&s->executions);
     u64map_free(&s->async);
     u64map_free(&s->sampling);
+    u64map_free(&s->cpu_tracks);
     u64map_free(&s->stack_defaults);
     u64map_free(&s->tasks_read);
     u64map_free(&s->executions_read);

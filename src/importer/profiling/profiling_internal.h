@@ -86,6 +86,7 @@ struct profiling_machine {
 
     /* What samples have in common, read once: nothing bounds how many name it, or how long it is. */
     struct u64map sampling;                    /* perf_sample.c: generation -> struct sampling * */
+    struct u64map cpu_tracks;                  /* perf_sample.c: session, cpu -> struct cpu_tracks * */
     struct u64map stack_defaults;              /* stack_sample.c: generation -> struct sample_defaults * */
     struct u64map tasks_read, executions_read; /* stack_sample.c: an interned message's address -> what it says */
     struct u64map counters_read;

@@ -1,0 +1,58 @@
+/* Rules of packets that few recordings have, field by field: each over a small trace of its own, with the answer that
+ * follows from it. */
+#include "unit/rules.h"
+
+#define CLOCKS    "1{8:1 10:1 13:1 6{1{1:6 2:1000} 1{1:3 2:1000} 1{1:4 2:1000}}}"
+#define PROCESSES "1{8:1 10:1 13:1 2{1{1:100 3'app' 5:10005} 2{1:101 2'wrk' 3:100}}}"
+
+#define MAPPINGS                                                                                                       \
+    "SELECT path, path_trimmed, is_deleted, aggregate_count, size_kb, (SELECT value FROM stats WHERE name = "          \
+    "'smaps_parser_errors') FROM profiler_smaps"
+
+static const struct rule rules[] = {
+    {"perf: the first packet of a sequence from a cpu makes that cpu's counters, whatever later defaults say",
+     CLOCKS PROCESSES
+     "1{10:7 13:1 59{58:6 12{1{10'one'} 4{4'f1'}}}} 1{8:10 10:7 66{1:0 2:100 3:101 6:5 7:6}} 1{10:7 13:1 59{58:6 "
+     "12{1{10'two'} 4{4'f2'} 4{4'f3'}}}} 1{8:11 10:7 66{1:0 2:100 3:101 6:7 7:8 7:9}} 1{8:12 10:7 66{1:1 2:100 3:101 "
+     "6:1 7:2 7:3}}",
+     "SELECT c.ts, c.value, t.name, t.cpu FROM counter AS c JOIN perf_counter_track AS t ON t.id = track_id ORDER BY c.id",
+     "10,5.0,one,0;10,6.0,f1,0;11,7.0,one,0;11,8.0,f1,0;12,1.0,two,1;12,2.0,f2,1;12,3.0,f3,1"},
+    {"perf: the shard is told when processes were shared out, by the first packet of any cpu",
+     CLOCKS PROCESSES
+     "1{10:7 13:1 59{58:6 12{2:0 3:0}}} 1{8:10 10:7 66{1:0}} 1{10:8 13:1 59{58:6 12{2:4}}} 1{8:11 10:8 66{1:0}} "
+     "1{10:9 13:1 59{58:6}} 1{8:12 10:9 66{1:0}} 1{10:9 13:1 59{58:6 12{2:5 3:3}}} 1{8:13 10:9 66{1:1}}",
+     "SELECT name, idx, value FROM stats WHERE name GLOB 'perf_*shard*' ORDER BY idx, name",
+     "perf_chosen_process_shard,1,0;perf_process_shard_count,1,4;perf_chosen_process_shard,2,3;"
+     "perf_process_shard_count,2,5"},
+    {"perf: a recorder that stopped for another reason than its limits is no sample, and no limit",
+     CLOCKS "1{8:10 10:7 13:1 66{19{}}} 1{8:11 10:7 66{19{1:7}}}",
+     "SELECT (SELECT count() FROM perf_sample), (SELECT count() FROM stats WHERE name = 'perf_guardrail_stop_ts')",
+     "0,0"},
+    {"mappings of files that are gone, one by one",
+     CLOCKS PROCESSES "1{8:77 10:1 68{1:100 2{1'/x (deleted)' 2:5} 2{2:6}}}", MAPPINGS,
+     "/x (deleted),/x,1,1,5,0;-,-,0,1,6,0"},
+    {"mappings that were added up by path: the table of paths has their order",
+     CLOCKS PROCESSES "1{8:77 10:1 68{1:100 2{1'/no'} 3{1'' 1'/a' 1'/b (deleted)' 3'\x01\x02\x03' 4'\x07\x08\x09'}}}",
+     MAPPINGS, ",,0,1,7,0;/a,/a,0,2,8,0;/b (deleted),/b,1,3,9,0"},
+    {"mappings in columns: rows end with the shortest column, and with a path that is not there",
+     CLOCKS PROCESSES "1{8:77 10:1 68{1:100 3{1'a' 1'b' 3'\x01\x02' 4'\x07'}}} 1{8:78 10:1 68{1:100 3{1'c' "
+                      "2'\x01' 4'\x08'}}} 1{8:79 10:1 68{1:100 3{1'd' 1'e' 3'\x04' 4'\x09'}}}",
+     MAPPINGS, "a,a,0,1,7,3;d,d,0,4,9,3"},
+};
+
+START_TEST(a_rule_holds)
+{
+    check_rule(&rules[_i]);
+}
+END_TEST
+
+Suite *rules_packets_suite(void);
+
+Suite *rules_packets_suite(void)
+{
+    Suite *s = suite_create("rules_packets");
+    TCase *c = tcase_create("rules");
+    tcase_add_loop_test(c, a_rule_holds, 0, sizeof rules / sizeof *rules);
+    suite_add_tcase(s, c);
+    return s;
+}
