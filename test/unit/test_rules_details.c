@@ -64,8 +64,9 @@ static const struct rule rules[] = {
      "SELECT cpu, processor, (SELECT group_concat(key || '=' || display_value || ':' || value_type) FROM args AS a "
      "WHERE "
      "a.arg_set_id = c.arg_set_id) FROM cpu AS c",
-     "0,A,arm_cpu_implementer=65:uint,arm_cpu_architecture=8:uint,cpu_features.mte=true:bool,cpu_features.mte3=true:"
-     "bool,cpu_features.raw_bitmap=3:uint;1,-,cpu_features.raw_bitmap=4:uint;2,,-;3,-,cpu_features.mte3=true:bool,cpu_"
+     "0,A,arm_cpu_implementer=65:uint,arm_cpu_architecture=8:uint,arm_cpu_variant=0:uint,arm_cpu_part=0:uint,"
+     "arm_cpu_revision=0:uint,cpu_features.mte=true:bool,cpu_features.mte3=true:bool,cpu_features.raw_bitmap=3:uint;1,-"
+     ",cpu_features.raw_bitmap=4:uint;2,,-;3,-,cpu_features.mte3=true:bool,cpu_"
      "features.raw_bitmap=2:uint"},
     {"GPUs: texts that are absent are NULL, others may be empty", "1{8:10 10:1 13:1 128{1{1'' 2'v'} 1{1'g' 3''}}}",
      "SELECT name, vendor, model, architecture, pci_bdf FROM gpu", ",v,-,-,-;g,-,,-,-"},

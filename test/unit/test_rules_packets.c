@@ -15,7 +15,8 @@ static const struct rule rules[] = {
      "1{10:7 13:1 59{58:6 12{1{10'one'} 4{4'f1'}}}} 1{8:10 10:7 66{1:0 2:100 3:101 6:5 7:6}} 1{10:7 13:1 59{58:6 "
      "12{1{10'two'} 4{4'f2'} 4{4'f3'}}}} 1{8:11 10:7 66{1:0 2:100 3:101 6:7 7:8 7:9}} 1{8:12 10:7 66{1:1 2:100 3:101 "
      "6:1 7:2 7:3}}",
-     "SELECT c.ts, c.value, t.name, t.cpu FROM counter AS c JOIN perf_counter_track AS t ON t.id = track_id ORDER BY c.id",
+     "SELECT c.ts, c.value, t.name, t.cpu FROM counter AS c JOIN perf_counter_track AS t ON t.id = track_id ORDER BY "
+     "c.id",
      "10,5.0,one,0;10,6.0,f1,0;11,7.0,one,0;11,8.0,f1,0;12,1.0,two,1;12,2.0,f2,1;12,3.0,f3,1"},
     {"perf: the shard is told when processes were shared out, by the first packet of any cpu",
      CLOCKS PROCESSES
@@ -38,6 +39,27 @@ static const struct rule rules[] = {
      CLOCKS PROCESSES "1{8:77 10:1 68{1:100 3{1'a' 1'b' 3'\x01\x02' 4'\x07'}}} 1{8:78 10:1 68{1:100 3{1'c' "
                       "2'\x01' 4'\x08'}}} 1{8:79 10:1 68{1:100 3{1'd' 1'e' 3'\x04' 4'\x09'}}}",
      MAPPINGS, "a,a,0,1,7,3;d,d,0,4,9,3"},
+    {"clusters: of one capacity where each cpu tells its own; frequencies come in the order of the capacities",
+     "1{8:11 10:1 67{1{1'A' 2:10 2:20 3:5} 1{2:30 3:0} 1{2:1 3:5}}}",
+     "SELECT cpu, cluster_id, capacity FROM cpu UNION ALL SELECT * FROM (SELECT 'f', cpu, freq FROM "
+     "cpu_available_frequencies ORDER BY id)",
+     "0,1,5;1,0,0;2,1,5;f,1,30;f,0,10;f,0,20;f,2,1"},
+    {"clusters: of one highest frequency where each cpu has some, else all cpus are one",
+     "1{8:11 10:1 67{1{2:30 3:5} 1{2:5 2:10} 1{2:10}}} 1{8:12 10:1 98:7 67{1{2:10 3:5} 1{}}}",
+     "SELECT machine_id, cpu, cluster_id FROM cpu", "0,0,1;0,1,0;0,2,0;1,0,0;1,1,0"},
+    {"counters of the system come by their kind, wherever they stand in the packet",
+     "1{8:11 10:1 7{16{1:1 2{1'C1' 2:7}} 14{1:2 2:6} 4:5 14{2:5} 11:100 1{1:1 2:4}}}",
+     "SELECT c.id, t.name, c.value, (SELECT group_concat(key || '=' || display_value, ' ') FROM args AS a WHERE "
+     "a.arg_set_id = t.dimension_arg_set_id) FROM counter AS c JOIN counter_track AS t ON t.id = c.track_id ORDER BY 1",
+     "0,MemTotal,4096.0,meminfo_key=MemTotal;1,cpufreq,100.0,cpu=0;2,num_forks,5.0,-;3,psi.cpu.full,6.0,"
+     "psi_resource=cpu.full;4,psi.resource.unspecified,5.0,psi_resource=resource.unspecified;5,cpuidle1.C1,7.0,cpu=1 "
+     "state=C1"},
+    {"the API level of a release of Android is told by a fingerprint that is whole, of releases that are known",
+     "1{10:1 98:1 45{2'g/c/c:11/R/7:u/k'}} 1{10:1 98:2 45{2'c:8.1/R/8:u'}} 1{10:1 98:3 45{2'g/c/c:S/R/9:u/k'}} "
+     "1{10:1 98:4 45{2'g/c/c:13/R/10:u/k'}} 1{10:1 98:5 45{2'g/c/c:10/R/'}} 1{10:1 98:6 45{5:40 2'g/c/c:10/R/11:u'}}",
+     "SELECT raw_id, android_sdk_version, extract_metadata_for_machine(id, 'android_sdk_version'), "
+     "extract_metadata_for_machine(id, 'android_incremental_build') FROM machine WHERE raw_id",
+     "1,30,30,7;2,27,27,8;3,31,31,9;4,-,-,10;5,-,-,-;6,40,40,11"},
 };
 
 START_TEST(a_rule_holds)

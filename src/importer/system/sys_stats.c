@@ -108,6 +108,16 @@ static void irq_count(struct packet *p, const char *type, struct slice bytes)
          (double)s.v[SYS_STATS_INTERRUPT_COUNT_COUNT]);
 }
 
+static void num_irq(struct packet *p, struct slice bytes)
+{
+    irq_count(p, "num_irq", bytes);
+}
+
+static void num_softirq(struct packet *p, struct slice bytes)
+{
+    irq_count(p, "num_softirq", bytes);
+}
+
 static void devfreq(struct packet *p, struct slice bytes)
 {
     struct sample s = read_sample(bytes);
@@ -151,11 +161,10 @@ static void buddy_info(struct packet *p, struct slice bytes)
 
 static void psi(struct packet *p, struct slice bytes)
 {
-    static const char *const resources[] = {NULL,      "cpu.some", "cpu.full", "io.some",
-                                            "io.full", "mem.some", "mem.full", "irq.full"};
+    static const char *const resources[] = {
+        "resource.unspecified", "cpu.some", "cpu.full", "io.some", "io.full", "mem.some", "mem.full", "irq.full"};
     struct sample s = read_sample(bytes);
-    if (!s.v[SYS_STATS_PSI_SAMPLE_RESOURCE] ||
-        s.v[SYS_STATS_PSI_SAMPLE_RESOURCE] >= sizeof resources / sizeof *resources) {
+    if (s.v[SYS_STATS_PSI_SAMPLE_RESOURCE] >= sizeof resources / sizeof *resources) {
         stats_add(&p->m->st->stats, p->m->id, STAT_psi_unknown_resource, 1);
         return;
     }
@@ -187,8 +196,8 @@ static void cpuidle(struct packet *p, struct slice bytes)
         } else if (f.id == SYS_STATS_CPU_IDLE_STATE_CPUIDLE_STATE_ENTRY) {
             struct sample s = read_sample(pb_bytes(&f));
             struct track_dim dims[] = {
-                {"state", DIM_STR, import_slice(p->m->im, s.s[SYS_STATS_CPU_IDLE_STATE_ENTRY_STATE])},
-                {"cpu", DIM_INT, cpu}};
+                {"cpu", DIM_INT, cpu},
+                {"state", DIM_STR, import_slice(p->m->im, s.s[SYS_STATS_CPU_IDLE_STATE_ENTRY_STATE])}};
             strid name = strpool_printf(&p->m->st->strings, "cpuidle%u.%.*s", cpu,
                                         (int)(s.s[SYS_STATS_CPU_IDLE_STATE_ENTRY_STATE].len < 100
                                                   ? s.s[SYS_STATS_CPU_IDLE_STATE_ENTRY_STATE].len
@@ -253,64 +262,58 @@ static void each_scalar(struct packet *p, const struct pb_field *f, uint32_t *in
         one(p, (*index)++, v);
 }
 
-void sys_stats_parse(struct packet *p)
+/* The parts of a packet, in the order in which their values become rows, wherever they stand in it. */
+static const struct part {
+    uint32_t field;
+    void (*message)(struct packet *p, struct slice bytes);
+    void (*scalar)(struct packet *p, uint32_t index, uint64_t value);
+    const char *total; /* the track of a single number */
+} parts[] = {
+    {SYS_STATS_MEMINFO, .message = meminfo},
+    {SYS_STATS_DEVFREQ, .message = devfreq},
+    {SYS_STATS_CPUFREQ_KHZ, .scalar = cpu_freq},
+    {SYS_STATS_VMSTAT, .message = vmstat},
+    {SYS_STATS_CPU_STAT, .message = cpu_times},
+    {SYS_STATS_NUM_IRQ, .message = num_irq},
+    {SYS_STATS_NUM_SOFTIRQ, .message = num_softirq},
+    {SYS_STATS_NUM_FORKS, .total = "num_forks"},
+    {SYS_STATS_NUM_IRQ_TOTAL, .total = "num_irq_total"},
+    {SYS_STATS_NUM_SOFTIRQ_TOTAL, .total = "num_softirq_total"},
+    {SYS_STATS_BUDDY_INFO, .message = buddy_info},
+    {SYS_STATS_DISK_STAT, .message = disk_stats_parse},
+    {SYS_STATS_PSI, .message = psi},
+    {SYS_STATS_THERMAL_ZONE, .message = thermal_zone},
+    {SYS_STATS_CPUIDLE_STATE, .message = cpuidle},
+    {SYS_STATS_GPUFREQ_MHZ, .scalar = gpu_freq},
+    {SYS_STATS_SLAB_INFO, .message = slab_info},
+};
+
+static void parse_part(struct packet *p, const struct part *part)
 {
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
-    uint32_t cpu = 0, gpu = 0;
+    uint32_t index = 0;
     while (pb_next(&c, &f)) {
-        switch (f.id) {
-        case SYS_STATS_MEMINFO:
-            meminfo(p, pb_bytes(&f));
-            break;
-        case SYS_STATS_VMSTAT:
-            vmstat(p, pb_bytes(&f));
-            break;
-        case SYS_STATS_CPU_STAT:
-            cpu_times(p, pb_bytes(&f));
-            break;
-        case SYS_STATS_NUM_FORKS:
-            total(p, "num_forks", &f);
-            break;
-        case SYS_STATS_NUM_IRQ_TOTAL:
-            total(p, "num_irq_total", &f);
-            break;
-        case SYS_STATS_NUM_IRQ:
-            irq_count(p, "num_irq", pb_bytes(&f));
-            break;
-        case SYS_STATS_NUM_SOFTIRQ_TOTAL:
-            total(p, "num_softirq_total", &f);
-            break;
-        case SYS_STATS_NUM_SOFTIRQ:
-            irq_count(p, "num_softirq", pb_bytes(&f));
-            break;
-        case SYS_STATS_DEVFREQ:
-            devfreq(p, pb_bytes(&f));
-            break;
-        case SYS_STATS_CPUFREQ_KHZ:
-            each_scalar(p, &f, &cpu, cpu_freq);
-            break;
-        case SYS_STATS_BUDDY_INFO:
-            buddy_info(p, pb_bytes(&f));
-            break;
-        case SYS_STATS_DISK_STAT:
-            disk_stats_parse(p, pb_bytes(&f));
-            break;
-        case SYS_STATS_PSI:
-            psi(p, pb_bytes(&f));
-            break;
-        case SYS_STATS_THERMAL_ZONE:
-            thermal_zone(p, pb_bytes(&f));
-            break;
-        case SYS_STATS_CPUIDLE_STATE:
-            cpuidle(p, pb_bytes(&f));
-            break;
-        case SYS_STATS_GPUFREQ_MHZ:
-            each_scalar(p, &f, &gpu, gpu_freq);
-            break;
-        case SYS_STATS_SLAB_INFO:
-            slab_info(p, pb_bytes(&f));
-            break;
-        }
+        if (f.id != part->field)
+            continue;
+        if (part->message)
+            part->message(p, pb_bytes(&f));
+        else if (part->scalar)
+            each_scalar(p, &f, &index, part->scalar);
+        else
+            total(p, part->total, &f);
     }
+}
+
+void sys_stats_parse(struct packet *p)
+{
+    uint64_t present = 0; /* by field number: most packets have values of one kind */
+    struct pb_cursor c = pb_cursor(p->field);
+    struct pb_field f;
+    while (pb_next(&c, &f))
+        if (f.id < 64)
+            present |= UINT64_C(1) << f.id;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (present >> parts[i].field & 1)
+            parse_part(p, &parts[i]);
 }

@@ -73,7 +73,6 @@ void system_machine_close(struct system_machine *s)
     u64map_free(&s->gpu_descriptors);
     u64map_free(&s->session_states);
     u64map_free(&s->metatrace_strings);
-    vec_free(&s->cpu_freqs);
     generic_kernel_close(s->generic);
     frames_close(s->frames);
     android_log_close(s->android_log);

@@ -43,25 +43,38 @@ static void utsname(struct machine_ctx *m, struct slice bytes)
     machine_set_arch(m, text[UTSNAME_MACHINE]);
 }
 
-/* "brand/product/device:release/id/INCREMENTAL:type/keys" */
-static void incremental_build(struct machine_ctx *m, struct slice fingerprint)
+/* What of a build's fingerprint is told apart: brand/product/device:RELEASE/id/INCREMENTAL:type/keys. */
+struct fingerprint {
+    struct slice release, incremental;
+};
+
+/* What stands before `end`, which is taken off the rest as well; false when it is not there. */
+static bool take_until(struct slice *rest, char end, struct slice *part)
 {
-    size_t slashes = 0, at = 0;
-    while (at < fingerprint.len && slashes < 4)
-        slashes += fingerprint.p[at++] == '/';
-    const uint8_t *end = slashes == 4 ? memchr(fingerprint.p + at, ':', fingerprint.len - at) : NULL;
-    if (end)
-        metadata_str(m->im, m, METADATA_android_incremental_build,
-                     import_slice(m->im, slice_of(fingerprint.p + at, (size_t)(end - fingerprint.p) - at)));
+    const uint8_t *at = rest->len ? memchr(rest->p, end, rest->len) : NULL;
+    if (!at)
+        return false;
+    size_t n = (size_t)(at - rest->p);
+    *part = slice_of(rest->p, n);
+    *rest = slice_of(at + 1, rest->len - n - 1);
+    return true;
 }
 
-/* The API level of a release of Android, for recorders that tell the fingerprint only. */
+static bool read_fingerprint(struct slice text, struct fingerprint *f)
+{
+    struct slice device, id;
+    return take_until(&text, ':', &device) && take_until(&text, '/', &f->release) && take_until(&text, '/', &id) &&
+           take_until(&text, ':', &f->incremental);
+}
+
+/* The API level of a release of Android, for recorders that tell the fingerprint only: those of later releases tell the
+ * level, too. */
 static const struct {
     const char *release;
     int sdk;
 } releases[] = {
-    {"7.0", 24}, {"7.1", 25}, {"8.0.0", 26}, {"8.1.0", 27}, {"9", 28},  {"10", 29}, {"11", 30},
-    {"12", 31},  {"12L", 32}, {"13", 33},    {"14", 34},    {"15", 35}, {"16", 36},
+    {"5.0", 21}, {"5.0.1", 21}, {"5.0.2", 21}, {"5.1", 22}, {"5.1.1", 22}, {"6.0", 23}, {"7.0", 24},
+    {"7.1", 25}, {"8.0", 26},   {"8.1", 27},   {"9", 28},   {"10", 29},    {"11", 30},  {"12", 31},
 };
 
 static void set_sdk_version(struct machine_ctx *m, int64_t sdk)
@@ -70,24 +83,24 @@ static void set_sdk_version(struct machine_ctx *m, int64_t sdk)
     ROW_SET(m->st, machine, android_sdk_version, m->id, sdk);
 }
 
-/* Build ids of real builds look like SP1A.210812.015; what others call a release may be anything. */
-static bool is_build_id(struct slice s)
+static void sdk_of_release(struct machine_ctx *m, struct slice release)
 {
-    return s.len > 4 && s.p[0] >= 'A' && s.p[0] <= 'Z' && s.p[2] >= '0' && s.p[2] <= '9' && s.p[4] == '.';
+    enum { SDK_OF_S = 31 };
+    if (release.len && (release.p[0] == 'S' || release.p[0] == 'T')) /* what 12 and 13 were called before they were */
+        set_sdk_version(m, SDK_OF_S);
+    for (size_t i = 0; i < sizeof releases / sizeof *releases; i++)
+        if (slice_eq_str(release, releases[i].release))
+            set_sdk_version(m, releases[i].sdk);
 }
 
-static void sdk_of_fingerprint(struct machine_ctx *m, struct slice fingerprint)
+static void fingerprint(struct machine_ctx *m, struct slice text, bool has_sdk)
 {
-    const uint8_t *colon = fingerprint.len ? memchr(fingerprint.p, ':', fingerprint.len) : NULL;
-    if (!colon)
+    struct fingerprint f;
+    if (!read_fingerprint(text, &f))
         return;
-    struct slice rest = slice_of(colon + 1, fingerprint.len - (size_t)(colon + 1 - fingerprint.p));
-    const uint8_t *slash = rest.len ? memchr(rest.p, '/', rest.len) : NULL;
-    if (!slash || !is_build_id(slice_of(slash + 1, rest.len - (size_t)(slash + 1 - rest.p))))
-        return;
-    for (size_t i = 0; i < sizeof releases / sizeof *releases; i++)
-        if (slice_eq_str(slice_of(rest.p, (size_t)(slash - rest.p)), releases[i].release))
-            set_sdk_version(m, releases[i].sdk);
+    metadata_str(m->im, m, METADATA_android_incremental_build, import_slice(m->im, f.incremental));
+    if (!has_sdk)
+        sdk_of_release(m, f.release);
 }
 
 static const struct {
@@ -121,9 +134,7 @@ enum tokenize_result system_info_tokenize(struct packet *p)
             break;
         case SYSTEM_INFO_ANDROID_BUILD_FINGERPRINT:
             ROW_SET(m->st, machine, android_build_fingerprint, m->id, s);
-            incremental_build(m, pb_bytes(&f));
-            if (!pb_find(p->field, SYSTEM_INFO_ANDROID_SDK_VERSION, &sdk))
-                sdk_of_fingerprint(m, pb_bytes(&f));
+            fingerprint(m, pb_bytes(&f), pb_find(p->field, SYSTEM_INFO_ANDROID_SDK_VERSION, &sdk));
             break;
         case SYSTEM_INFO_ANDROID_SDK_VERSION:
             set_sdk_version(m, pb_i64(&f));

@@ -35,8 +35,6 @@ struct system_machine {
     uint32_t chrome_bundles;         /* chrome_metadata packets so far */
     uint32_t metadata_bundles;       /* chrome_events packets with metadata so far */
     struct u64map metatrace_strings; /* sequence << 32 ^ iid -> strid */
-    VEC(uint32_t)
-    cpu_freqs;                       /* frequencies of every cpu, one list after another */
     struct generic_kernel *generic;  /* generic_kernel.c; NULL until needed */
     struct frames *frames;           /* frame_timeline.c; likewise */
     struct android_log *android_log; /* android_log.c; likewise */
