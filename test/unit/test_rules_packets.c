@@ -60,6 +60,20 @@ static const struct rule rules[] = {
      "SELECT raw_id, android_sdk_version, extract_metadata_for_machine(id, 'android_sdk_version'), "
      "extract_metadata_for_machine(id, 'android_incremental_build') FROM machine WHERE raw_id",
      "1,30,30,7;2,27,27,8;3,31,31,9;4,-,-,10;5,-,-,-;6,40,40,11"},
+    {"what Chrome tells of processes comes before what the system tells of any; whether a peak can be reset is an arg",
+     PROCESSES "1{8:10 10:1 9{1{1:100 3:5 14:7 12:1 13:6} 1{1:200 10:-3 13:8}}}",
+     "SELECT c.id, pid, t.name, c.value, (SELECT group_concat(key || '=' || display_value) FROM args AS a WHERE "
+     "a.arg_set_id = p.arg_set_id) FROM counter AS c JOIN process_counter_track AS t ON t.id = c.track_id JOIN process "
+     "AS p USING (upid) ORDER BY 1",
+     "0,100,chrome.peak_resident_set_kb,7168.0,is_peak_rss_resettable=true;1,100,chrome.private_footprint_kb,6144.0,"
+     "is_peak_rss_resettable=true;2,200,chrome.private_footprint_kb,8192.0,-;3,100,mem.rss,5120.0,"
+     "is_peak_rss_resettable=true;4,200,oom_score_adj,-3.0,-"},
+    {"threads of the kernel's workers are called without the queue that they last served",
+     "1{8:11 10:1 2{1{1:7 2:2 3'kworker/0:1-mm'} 1{1:8 2:2 3'rcu'} 1{1:9 2:1 3'kworker/1:1-mm'} 2{1:7 "
+     "2'kworker/0:1-mm' "
+     "3:7} 2{1:8 2'kworker/2:2+mm' 3:8} 2{1:9 2'kworker/1:1-mm' 3:9}}}",
+     "SELECT tid, t.name, p.name, p.cmdline FROM thread AS t JOIN process AS p USING (upid) WHERE tid > 2",
+     "7,kworker/0:1,kworker/0:1,kworker/0:1;8,kworker/2:2,rcu,rcu;9,kworker/1:1-mm,kworker/1:1-mm,kworker/1:1-mm"},
 };
 
 START_TEST(a_rule_holds)

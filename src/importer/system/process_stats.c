@@ -32,7 +32,7 @@ static const struct counter_def counters[] = {
 #undef SMAPS
 };
 
-enum { N_COUNTERS = sizeof counters / sizeof *counters, FIELD_PEAK_RESETTABLE = 12 };
+enum { N_COUNTERS = sizeof counters / sizeof *counters };
 
 static uint32_t counter_track(struct machine_ctx *m, const struct counter_def *d, uint32_t upid)
 {
@@ -61,54 +61,68 @@ static void add_fd(struct packet *p, int32_t pid, struct slice bytes)
         else if (f.id == PROCESS_STATS_FD_INFO_PATH)
             path = pb_bytes(&f);
     }
-    filedescriptor_insert(p->m->st, &(struct filedescriptor_row){.ufd = p->m->st->t[T_filedescriptor].n_rows,
-                                                                 .fd = (int64_t)fd,
+    filedescriptor_insert(p->m->st, &(struct filedescriptor_row){.fd = (int64_t)fd,
                                                                  .ts = p->ts,
                                                                  .upid = process_tracker_process(p->m->processes, pid),
                                                                  .path = import_slice(p->m->im, path)});
 }
 
-/* The counters are added in the order in which they stand in the message: tracks get their ids in that order. */
-static void add_process(struct packet *p, struct slice bytes)
+static bool is_of_chrome(uint32_t field)
 {
-    int64_t values[N_COUNTERS] = {0};
-    uint8_t order[N_COUNTERS];
-    uint32_t has = 0, n = 0;
-    int32_t pid = 0;
+    return field == PROCESS_STATS_PROCESS_IS_PEAK_RSS_RESETTABLE ||
+           field == PROCESS_STATS_PROCESS_CHROME_PRIVATE_FOOTPRINT_KB ||
+           field == PROCESS_STATS_PROCESS_CHROME_PEAK_RESIDENT_SET_KB;
+}
+
+static void add_counter(struct packet *p, int32_t pid, const struct pb_field *f)
+{
+    const struct counter_def *d = &counters[f->id];
+    int64_t v = pb_i64(f);
+    uint32_t upid = process_tracker_process(p->m->processes, pid);
+    counter_push(p->m->im, p->ts, counter_track(p->m, d, upid),
+                 (double)(d->kind == KIB ? (int64_t)((uint64_t)v * 1024) : v));
+}
+
+static void set_resettable(struct packet *p, int32_t pid, bool resettable)
+{
+    struct arg_list add = {0};
+    arg_list_bool(&p->m->st->args, &add, "is_peak_rss_resettable", resettable);
+    process_merge_args(p->m, process_tracker_process(p->m->processes, pid), &add);
+    arg_list_free(&add);
+}
+
+/* What is told of a process becomes rows in the order of the message: tracks get their ids in that order. */
+static void add_process(struct packet *p, struct slice bytes, bool of_chrome)
+{
     struct machine_ctx *m = p->m;
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
+    int32_t pid = pb_find(bytes, PROCESS_STATS_PROCESS_PID, &f) ? pb_i32(&f) : 0;
     while (pb_next(&c, &f)) {
-        if (f.id == PROCESS_STATS_PROCESS_PID) {
-            pid = pb_i32(&f);
-        } else if (f.id == PROCESS_STATS_PROCESS_THREADS) {
-            struct pb_field tid;
-            if (pb_find(pb_bytes(&f), PROCESS_STATS_THREAD_TID, &tid))
-                process_tracker_update_thread(m->processes, pb_i32(&tid), pid);
-        } else if (f.id == PROCESS_STATS_PROCESS_FDS) {
+        struct pb_field tid;
+        if (f.id == PROCESS_STATS_PROCESS_PID || is_of_chrome(f.id) != of_chrome)
+            continue;
+        if (f.id == PROCESS_STATS_PROCESS_IS_PEAK_RSS_RESETTABLE)
+            set_resettable(p, pid, pb_bool(&f));
+        else if (f.id == PROCESS_STATS_PROCESS_THREADS && pb_find(pb_bytes(&f), PROCESS_STATS_THREAD_TID, &tid))
+            process_tracker_update_thread(m->processes, pb_i32(&tid), pid);
+        else if (f.id == PROCESS_STATS_PROCESS_FDS)
             add_fd(p, pid, pb_bytes(&f));
-        } else if (f.id < N_COUNTERS && counters[f.id].type) {
-            int64_t v = pb_i64(&f);
-            values[f.id] = counters[f.id].kind == KIB ? (int64_t)((uint64_t)v * 1024) : v;
-            if (!(has >> f.id & 1))
-                order[n++] = (uint8_t)f.id;
-            has |= 1u << f.id;
-        } else if (f.id != FIELD_PEAK_RESETTABLE) {
+        else if (f.id < N_COUNTERS && counters[f.id].type)
+            add_counter(p, pid, &f);
+        else if (f.id != PROCESS_STATS_PROCESS_THREADS)
             stats_add(&m->st->stats, m->id, STAT_proc_stat_unknown_counters, 1);
-        }
     }
-    if (!has)
-        return;
-    uint32_t upid = process_tracker_process(m->processes, pid);
-    for (uint32_t i = 0; i < n; i++)
-        counter_push(m->im, p->ts, counter_track(m, &counters[order[i]], upid), (double)values[order[i]]);
 }
 
+/* What Chrome tells comes first, of all processes. */
 void process_stats_parse(struct packet *p)
 {
-    struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
-    while (pb_next(&c, &f))
-        if (f.id == PROCESS_STATS_PROCESSES)
-            add_process(p, pb_bytes(&f));
+    for (int of_chrome = 1; of_chrome >= 0; of_chrome--) {
+        struct pb_cursor c = pb_cursor(p->field);
+        while (pb_next(&c, &f))
+            if (f.id == PROCESS_STATS_PROCESSES)
+                add_process(p, pb_bytes(&f), of_chrome);
+    }
 }

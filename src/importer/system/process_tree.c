@@ -6,6 +6,8 @@
 #include "importer/system/container.h"
 #include "wire/fields.h"
 
+enum { KTHREADD = 2 /* the process that the kernel's threads are children of */ };
+
 static size_t find_byte(struct slice s, char c)
 {
     const uint8_t *p = s.len ? memchr(s.p, c, s.len) : NULL;
@@ -110,7 +112,7 @@ static void add_cgroup(struct machine_ctx *m, struct slice path, struct arg_list
 }
 
 /* A process is told anew when its incremental state begins again: what is told last holds. */
-static void merge_args(struct machine_ctx *m, uint32_t upid, const struct arg_list *add)
+void process_merge_args(struct machine_ctx *m, uint32_t upid, const struct arg_list *add)
 {
     struct args *args = &m->st->args;
     struct arg_list all = {0};
@@ -134,7 +136,7 @@ static void set_args(struct machine_ctx *m, const struct process_message *p, uin
         add_cgroup(m, p->cgroup, &add);
     if (p->cgroup.len && p->has_ns)
         arg_list_int(args, &add, "process.vpid", p->inner_pid);
-    merge_args(m, upid, &add);
+    process_merge_args(m, upid, &add);
     arg_list_free(&add);
 }
 
@@ -142,7 +144,7 @@ void process_set_cgroup(struct machine_ctx *m, uint32_t upid, struct slice path)
 {
     struct arg_list add = {0};
     add_cgroup(m, path, &add);
-    merge_args(m, upid, &add);
+    process_merge_args(m, upid, &add);
     arg_list_free(&add);
 }
 
@@ -154,8 +156,8 @@ static struct slice worker_name(struct slice name)
     return slice_of(name.p, 8 + (plus < minus ? plus : minus));
 }
 
-/* workers: pids of kernel workers, for the entries of their threads. */
-static void add_process(struct machine_ctx *m, struct slice bytes, struct u64map *workers)
+/* of_kernel: pids of the kernel's threads, for their entries as threads. */
+static void add_process(struct machine_ctx *m, struct slice bytes, struct u64map *of_kernel)
 {
     struct process_message p;
     read_process(m, bytes, &p);
@@ -164,12 +166,13 @@ static void add_process(struct machine_ctx *m, struct slice bytes, struct u64map
     if (p.has_ns)
         process_tracker_set_namespaced_process(m->processes, p.pid, p.inner_pid, p.ns_level);
     struct slice name = p.argv0;
-    if (p.ppid == 2 && slice_starts(name, "kworker/")) {
+    if (p.ppid == KTHREADD)
+        m->im->failed |= !u64map_set(of_kernel, (uint64_t)p.pid, 1);
+    if (p.ppid == KTHREADD && slice_starts(name, "kworker/")) {
         struct slice cut = worker_name(name);
         if (cut.len < name.len)
             p.cmdline = import_slice(m->im, cut);
         name = cut;
-        m->im->failed |= !u64map_set(workers, (uint64_t)p.pid, 1);
     }
     if (p.n_cmdline == 1) /* some programs write their whole command line over argv[0] */
         name.len = find_byte(name, ' ');
@@ -187,7 +190,7 @@ static void add_process(struct machine_ctx *m, struct slice bytes, struct u64map
     set_args(m, &p, upid);
 }
 
-static void add_thread(struct packet *packet, struct slice bytes, const struct u64map *workers)
+static void add_thread(struct packet *packet, struct slice bytes, const struct u64map *of_kernel)
 {
     struct machine_ctx *m = packet->m;
     int32_t tid = 0, tgid = 0, inner = 0;
@@ -216,7 +219,7 @@ static void add_thread(struct packet *packet, struct slice bytes, const struct u
         }
     }
     uint32_t utid = process_tracker_update_thread(m->processes, tid, tgid);
-    if (tid == tgid && slice_starts(name, "kworker/") && u64map_get(workers, (uint64_t)tid))
+    if (tid == tgid && slice_starts(name, "kworker/") && u64map_get(of_kernel, (uint64_t)tid))
         name = worker_name(name);
     if (has_name)
         process_tracker_thread_name(m->processes, utid, import_slice(m->im, name), THREAD_NAME_PROCESS_TREE);
@@ -228,13 +231,13 @@ void process_tree_parse(struct packet *p)
 {
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
-    struct u64map workers = {0};
+    struct u64map of_kernel = {0};
     while (pb_next(&c, &f))
         if (f.id == PROCESS_TREE_PROCESSES)
-            add_process(p->m, pb_bytes(&f), &workers);
+            add_process(p->m, pb_bytes(&f), &of_kernel);
     c = pb_cursor(p->field);
     while (pb_next(&c, &f))
         if (f.id == PROCESS_TREE_THREADS)
-            add_thread(p, pb_bytes(&f), &workers);
-    u64map_free(&workers);
+            add_thread(p, pb_bytes(&f), &of_kernel);
+    u64map_free(&of_kernel);
 }

@@ -44,6 +44,8 @@ struct system_machine {
 
 /* disk_stats.c: a SysStats.DiskStat. */
 void disk_stats_parse(struct packet *p, struct slice bytes);
+/* Adds args to those of a process; of equal keys the new value holds. */
+void process_merge_args(struct machine_ctx *m, uint32_t upid, const struct arg_list *add);
 void disk_stats_close(struct system_machine *s);
 
 /* A counter track of a machine with up to two dimensions more than its name: a shorthand. */

@@ -741,7 +741,7 @@ FROM __intrinsic_machine AS m;
 CREATE PERFETTO VIEW filedescriptor(
   -- Number of the row, from 0.
   id ID,
-  -- Number of an open file, unique over the trace.
+  -- Always 0: recorders do not tell which descriptors are one open file.
   ufd LONG,
   -- Number of the descriptor in its process.
   fd LONG,
