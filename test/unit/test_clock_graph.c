@@ -1,5 +1,5 @@
 /* Tests the clock graph against a slow search over the plain list of snapshots, and on hostile snapshots. */
-#include "importer/clock/clock_graph.h"
+#include "importer/clock/clock_graph_private.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -277,6 +277,40 @@ START_TEST(each_of_many_sequences_has_its_clock)
 }
 END_TEST
 
+/* Files of many machines, whose REALTIME leads to that of the trace: a search makes few steps, however many there are,
+ * and none at all where no way is. */
+START_TEST(searches_do_not_grow_with_machines)
+{
+    enum { FILES = 1500 };
+    struct storage st;
+    int64_t ts;
+    size_t most = 0;
+    ck_assert_int_eq(storage_init(&st), 0);
+    struct clock_graph *g = clock_graph_open(&st);
+    clock_graph_set_trace_clock(g, (struct clock_id){.id = CLOCK_ID_BOOTTIME});
+    for (uint32_t i = 0; i < 2 * FILES; i++) {
+        uint32_t file = i / 2;
+        struct clock_id source = {.id = CLOCK_ID_BOOTTIME, .file = file},
+                        lost = {.id = CLOCK_ID_MONOTONIC, .machine = 1 + file, .file = file};
+        struct clock_reading readings[] = {{.clock = source, .value = 1000 + file + i},
+                                           {.clock = {.id = CLOCK_ID_REALTIME, .file = file}, .value = 5000 + i}};
+        struct clock_reading apart[] = {{.clock = lost, .value = i},
+                                        {.clock = {.id = 64, .sequence = 1 + i}, .value = i}};
+        clock_graph_add_snapshot(g, readings, 2);
+        clock_graph_add_snapshot(g, apart, 2);
+        ck_assert_int_eq(clock_graph_to_trace_time(g, source, 1000 + file + i, &ts), 0);
+        ck_assert_int_eq(ts, 1000 + i);
+        most = g->steps.n > most ? g->steps.n : most;
+        vec_clear(&g->steps);
+        ck_assert_int_eq(clock_graph_convert(g, lost, i, source, &ts), -MRD_ENOTFOUND);
+        ck_assert_uint_eq(g->steps.n, 0);
+    }
+    ck_assert_uint_le(most, 8);
+    clock_graph_close(g);
+    storage_free(&st);
+}
+END_TEST
+
 Suite *clock_graph_suite(void);
 Suite *clock_graph_suite(void)
 {
@@ -286,6 +320,7 @@ Suite *clock_graph_suite(void)
     tcase_add_loop_test(t, conversions_are_those_of_a_slow_search, 0, 30);
     tcase_add_test(t, rules_of_snapshots);
     tcase_add_test(t, each_of_many_sequences_has_its_clock);
+    tcase_add_test(t, searches_do_not_grow_with_machines);
     tcase_add_loop_test(t, hostile_snapshots_are_survived, 0, 40);
     suite_add_tcase(s, t);
     return s;

@@ -13,27 +13,59 @@ struct path {
     struct edge edge[MAX_HOPS];
 };
 
-/* Breadth-first: the shortest path of at most MAX_HOPS; among those the one whose edges come first in order. */
+/* Adds a step from step i. */
+static bool add_step(struct clock_graph *g, size_t i, struct edge e)
+{
+    bool added = vec_push(&g->steps, (struct step){e.to, (uint32_t)i, g->steps.p[i].depth + 1, e});
+    g->failed |= !added;
+    return added;
+}
+
+/* Is the goal one step from the steps [i, end)? */
+static bool reach(struct clock_graph *g, size_t i, size_t end, uint32_t to)
+{
+    struct edge e;
+    for (; i < end; i++)
+        if (clock_graph_edge_to(g, g->steps.p[i].node, to, &e))
+            return add_step(g, i, e);
+    return false;
+}
+
+/* Adds all steps from step i that lead to where the search has not been. */
+static bool spread(struct clock_graph *g, size_t i, uint64_t mark)
+{
+    struct edge e;
+    for (size_t at = 0; clock_graph_next_edge(g, g->steps.p[i].node, &at, &e);) {
+        if (g->nodes.p[e.to].visited == mark)
+            continue;
+        g->nodes.p[e.to].visited = mark;
+        if (!add_step(g, i, e))
+            return false;
+    }
+    return true;
+}
+
+/* Breadth-first: the shortest path of at most MAX_HOPS; among those the one whose edges come first in order. A host has
+ * a step to each of its machines: steps are made only when none of those before leads to the goal. */
 static bool find_path(struct clock_graph *g, uint32_t from, uint32_t to, struct path *path)
 {
     uint64_t mark = ++g->searches;
     bool found = false;
+    if (clock_graph_part(g, from) != clock_graph_part(g, to))
+        return false;
     vec_clear(&g->steps);
-    if (!vec_push(&g->steps, (struct step){.node = from}))
+    if (!vec_push(&g->steps, (struct step){.node = from})) {
         g->failed = true;
+        return false;
+    }
     g->nodes.p[from].visited = mark;
-    for (size_t i = 0; i < g->steps.n && !found && g->steps.p[i].depth < MAX_HOPS; i++) {
-        struct edge e;
-        for (size_t at = 0; !found && clock_graph_next_edge(g, g->steps.p[i].node, &at, &e);) {
-            if (g->nodes.p[e.to].visited == mark)
-                continue;
-            g->nodes.p[e.to].visited = mark;
-            if (!vec_push(&g->steps, (struct step){e.to, (uint32_t)i, g->steps.p[i].depth + 1, e})) {
-                g->failed = true;
+    for (size_t i = 0, end = 1; i < end && g->steps.p[i].depth < MAX_HOPS; end = g->steps.n) {
+        found = reach(g, i, end, to);
+        if (found || g->steps.p[i].depth + 1 == MAX_HOPS)
+            break;
+        for (; i < end; i++)
+            if (!spread(g, i, mark))
                 return false;
-            }
-            found = e.to == to;
-        }
     }
     if (found) {
         const struct step *s = vec_last(&g->steps);
@@ -173,14 +205,13 @@ static bool connected(struct clock_graph *g, struct clock_id x, struct clock_id 
     return same_clock(x, y) || (a != NO_NODE && b != NO_NODE && find_path(g, (uint32_t)a, (uint32_t)b, &path));
 }
 
+/* Without memory there is no first use: relating goes from one domain to the next. */
 static bool first_use(struct clock_graph *g, struct clock_id c)
 {
-    for (size_t i = 0; i < g->domains.n; i++)
-        if (g->domains.p[i].file == c.file && g->domains.p[i].machine == c.machine)
-            return false;
-    if (!vec_push(&g->domains, (struct domain){c.file, c.machine, true}))
+    bool added = false;
+    if (!u64map_put(&g->domains, (uint64_t)c.file << 32 | c.machine, &added))
         g->failed = true;
-    return true;
+    return added;
 }
 
 void clock_graph_own_domain(struct clock_graph *g, struct clock_id clock)

@@ -41,7 +41,7 @@ void clock_graph_clear(struct clock_graph *g)
     vec_free(&g->members);
     vec_free(&g->maps);
     vec_free(&g->nodes);
-    vec_free(&g->domains);
+    u64map_free(&g->domains);
     u64map_free(&g->by_clock);
     u64map_free(&g->types);
     u64map_free(&g->series);
@@ -101,7 +101,7 @@ static int add_node(struct clock_graph *g, struct clock_id c)
         return found;
     struct node *n = g->nodes.n < INT32_MAX ? vec_add(&g->nodes) : NULL;
     if (n)
-        *n = (struct node){.clock = c, .multiplier = 1};
+        *n = (struct node){.clock = c, .multiplier = 1, .joined = (uint32_t)g->nodes.n - 1};
     if (!n || !clock_graph_index_node(g, (uint32_t)g->nodes.n - 1)) {
         g->nodes.n -= n != NULL;
         g->failed = true;
@@ -126,6 +126,20 @@ static struct series *add_series(struct clock_graph *g, uint32_t node, uint32_t 
     }
     s->type = type;
     return s;
+}
+
+uint32_t clock_graph_part(struct clock_graph *g, uint32_t node)
+{
+    for (struct node *n = &g->nodes.p[node]; n->joined != node; n = &g->nodes.p[node])
+        node = n->joined = g->nodes.p[n->joined].joined;
+    return node;
+}
+
+void clock_graph_join(struct clock_graph *g, uint32_t a, uint32_t b)
+{
+    a = clock_graph_part(g, a);
+    b = clock_graph_part(g, b);
+    g->nodes.p[a > b ? a : b].joined = a > b ? b : a;
 }
 
 static bool is_sequence_clock(struct clock_id c)
@@ -160,6 +174,20 @@ static size_t edge_place(const struct clock_graph *g, const struct node *n, cons
     size_t at = n->edges.n;
     BISECT(at, i, compare_edge(g, &n->edges.p[i], target, e->type) < 0);
     return at;
+}
+
+bool clock_graph_edge_to(const struct clock_graph *g, uint32_t node, uint32_t to, struct edge *e)
+{
+    const struct node *n = &g->nodes.p[node];
+    size_t at = 0;
+    if (!n->only_type) {
+        at = edge_place(g, n, &(struct edge){.to = to});
+        return at < n->edges.n && (*e = n->edges.p[at], e->to == to);
+    }
+    while (clock_graph_next_edge(g, node, &at, e))
+        if (e->to == to)
+            return true;
+    return false;
 }
 
 static bool is_edge(const struct node *n, size_t at, const struct edge *e)
@@ -211,6 +239,7 @@ static bool add_map_edge(struct clock_graph *g, uint32_t from, uint32_t to, stru
 {
     struct edge e = {.to = to, .backwards = backwards};
     const struct node *n = &g->nodes.p[from];
+    clock_graph_join(g, from, to);
     if (!list_members(g, from))
         return false;
     size_t at = edge_place(g, n, &e);
@@ -230,6 +259,7 @@ static bool add_type(struct clock_graph *g, uint32_t node, uint32_t type)
 {
     struct node *n = &g->nodes.p[node];
     const struct members *m = &g->members.p[type - 1];
+    clock_graph_join(g, node, m->nodes[0]);
     if (n->non_monotonic || n->only_type == type)
         return true;
     if (!n->only_type && !n->edges.n) {

@@ -39,6 +39,7 @@ struct node {
     bool incremental;
     bool non_monotonic; /* no edges start here any more */
     uint64_t visited;   /* number of the search that came by last */
+    uint32_t joined;    /* a node of the same part of the graph; itself: it stands for the part */
     VEC(struct series)
     series;
     uint32_t
@@ -54,13 +55,6 @@ struct node {
     int64_t cache_delta;
     const struct sync_transform *cache_piece;
     struct clock_map cache_map;
-};
-
-/* A file's clocks on one machine, and whether they have been related to trace time if need be. */
-struct domain {
-    uint32_t file;
-    uint32_t machine;
-    bool related;
 };
 
 /* A step of a search. */
@@ -80,8 +74,7 @@ struct clock_graph {
     VEC(struct node)
     nodes;
     struct u64map by_clock; /* hash of clock_id -> first node; collisions are told apart by a walk */
-    VEC(struct domain)
-    domains;
+    struct u64map domains;  /* files' clocks on a machine (file << 32 | machine) that have been related to trace time */
     VEC(struct clock_map)
     maps;
     VEC(struct members)
@@ -114,6 +107,16 @@ int clock_graph_find_node(struct clock_graph *g, struct clock_id c);
 
 /* The steps that a node offers, one after the other, in the order of the search: from *at = 0. */
 bool clock_graph_next_edge(const struct clock_graph *g, uint32_t node, size_t *at, struct edge *e);
+
+/* The first step from one node to another one, in the order of the search. */
+bool clock_graph_edge_to(const struct clock_graph *g, uint32_t node, uint32_t to, struct edge *e);
+
+/* Notes that two nodes are in one part of the graph. Parts are never told apart again: that there is no way between
+ * two of them is certain, and that there is one within a part is not. */
+void clock_graph_join(struct clock_graph *g, uint32_t a, uint32_t b);
+
+/* The node that stands for a node's part. */
+uint32_t clock_graph_part(struct clock_graph *g, uint32_t node);
 
 /* The map of an edge; NULL: it goes by snapshots. */
 static inline const struct clock_map *edge_map(const struct clock_graph *g, const struct edge *e)

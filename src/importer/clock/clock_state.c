@@ -138,6 +138,7 @@ static bool load_node(struct in *in, struct clock_graph *g, uint32_t n_nodes)
     struct node *n = in->bad ? NULL : vec_add(&g->nodes);
     if (!n)
         return false;
+    n->joined = (uint32_t)g->nodes.n - 1;
     n->clock = state.clock;
     n->multiplier = state.multiplier;
     n->last_ns = state.last_ns;
@@ -176,9 +177,11 @@ static bool load_members(struct in *in, struct clock_graph *g)
             vec_free(&nodes);
             return false;
         }
-        for (size_t k = 0; k < nodes.n; k++)
+        for (size_t k = 0; k < nodes.n; k++) {
             if (nodes.p[k] >= g->nodes.n)
                 return false;
+            clock_graph_join(g, nodes.p[0], nodes.p[k]);
+        }
     }
     return !in->bad;
 }
@@ -197,9 +200,11 @@ static bool load_maps(struct in *in, struct importer *im)
         const struct node *node = &g->nodes.p[i];
         if (node->only_type > g->members.n)
             return false;
-        for (size_t k = 0; k < node->edges.n; k++)
+        for (size_t k = 0; k < node->edges.n; k++) {
             if (node->edges.p[k].map > g->maps.n)
                 return false;
+            clock_graph_join(g, (uint32_t)i, node->edges.p[k].to);
+        }
     }
     return !in->bad;
 }
