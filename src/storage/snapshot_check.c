@@ -160,7 +160,8 @@ bool snapshot_column_is_good(const struct snapshot *s, const struct snapshot_col
 {
     uint64_t chunks = ((uint64_t)rows + COL_CHUNK_ROWS - 1) / COL_CHUNK_ROWS;
     if (c->type != type || c->n_chunks != chunks || c->first_chunk > s->n_chunks ||
-        chunks > s->n_chunks - c->first_chunk || c->has_null > 1 || c->sorted > 1)
+        chunks > s->n_chunks - c->first_chunk || c->has_null > 1 || c->sorted > 1 ||
+        (c->min <= c->max && !in_range(s, c->min, c->max, type)))
         return false;
     for (uint64_t i = 0; i < chunks; i++) {
         const struct col_chunk *k = &s->chunks[c->first_chunk + i];

@@ -30,6 +30,7 @@ struct snapshot {
     uint64_t text_len;
     const uint64_t *string_sums;
     uint8_t *strings_checked; /* by block */
+    uint64_t text_checked;    /* bytes that those have; no byte is of two blocks */
     const uint32_t *slots;
     uint32_t slot_cap;
     const uint64_t *slot_sums;

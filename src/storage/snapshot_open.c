@@ -122,18 +122,22 @@ static void give_back(const struct snapshot *s, const struct snapshot_place *p)
         madvise((void *)first, end - first, MADV_DONTNEED);
 }
 
+/* DATA lies before all others: it reads as zeros when something is damaged (snapshot_note_damage()), and the headers of
+ * what is in it must not. */
 static bool sections_are_good(const struct snapshot *s)
 {
     uint64_t most = s->len - sizeof(struct snapshot_trailer);
+    const struct snapshot_place *data = &s->trailer->sections[SNAPSHOT_DATA];
     for (int i = 0; i < SNAPSHOT_SECTION_COUNT; i++) {
         const struct snapshot_place *p = &s->trailer->sections[i];
         if (p->offset % SNAPSHOT_ALIGN || p->offset < sizeof(struct snapshot_head) || p->offset > most ||
-            p->len > most - p->offset || p->len % element_bytes[i])
+            p->len > most - p->offset || p->len % element_bytes[i] ||
+            (p != data && p->offset < data->offset + data->len))
             return false;
         if (has_one_sum[i] && checksum64(s->map + p->offset, p->len) != p->sum)
             return false;
     }
-    return s->trailer->sections[SNAPSHOT_DATA].len >= SNAPSHOT_SPARE;
+    return data->len >= SNAPSHOT_SPARE;
 }
 
 /* Every chunk is of one column: else what one of them says about its rows would not hold for the other. */
@@ -166,16 +170,18 @@ static int open_parts(struct snapshot *s)
     return rc ? rc : snapshot_open_args(s, s->trailer);
 }
 
+/* Each column is of one table: the rows of the last chunk are checked as far as that table has them. */
 static int open_tables(struct snapshot *s, struct storage *st)
 {
-    uint64_t n;
+    uint64_t n, next = 0;
     const struct snapshot_table *tables = snapshot_section_at(s, SNAPSHOT_TABLES, &n);
     for (uint64_t i = 0; i < n; i++) {
         const struct snapshot_table *r = &tables[i];
         if (r->table >= T_COUNT || !r->n_rows || r->n_rows > UINT32_MAX - 1 ||
             r->n_columns != table_defs[r->table].n_columns || (i && r->table <= tables[i - 1].table) ||
-            (uint64_t)r->first_column + r->n_columns > s->trailer->n_table_columns)
+            r->first_column != next || next + r->n_columns > s->trailer->n_table_columns)
             return -MRD_EFORMAT;
+        next += r->n_columns;
         struct table *t = &st->t[r->table];
         for (uint32_t c = 0; c < r->n_columns; c++) {
             const struct snapshot_column *column = &s->columns[r->first_column + c];

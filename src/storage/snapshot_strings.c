@@ -97,7 +97,7 @@ void snapshot_write_strings(struct snapshot_writer *w)
 
 /* ---- reading ---- */
 
-static bool block_is_good(const struct snapshot *s, uint32_t block)
+static bool block_is_good(const struct snapshot *s, uint32_t block, uint64_t *text_bytes)
 {
     uint32_t first = block * SNAPSHOT_BLOCK, n = s->n_strings - first;
     n = n < SNAPSHOT_BLOCK ? n : SNAPSHOT_BLOCK;
@@ -108,19 +108,21 @@ static bool block_is_good(const struct snapshot *s, uint32_t block)
             return false;
         at += (uint64_t)e[i].len + 1;
     }
+    *text_bytes = at - from;
     return block_sum(e, n, s->text + from, at - from) == s->string_sums[block];
 }
 
 static bool check_block(struct snapshot *s, uint32_t block)
 {
+    uint64_t bytes;
     if (__atomic_load_n(&s->strings_checked[block], __ATOMIC_ACQUIRE))
         return true;
-    if (!block_is_good(s, block)) {
+    bool good = block_is_good(s, block, &bytes);
+    if (good && !__atomic_exchange_n(&s->strings_checked[block], 1, __ATOMIC_ACQ_REL))
+        good = __atomic_add_fetch(&s->text_checked, bytes, __ATOMIC_RELAXED) <= s->text_len;
+    if (!good)
         snapshot_note_damage(s, "strings");
-        return false;
-    }
-    __atomic_store_n(&s->strings_checked[block], 1, __ATOMIC_RELEASE);
-    return true;
+    return good;
 }
 
 static struct slice view(void *ctx, strid id)

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A snapshot of a counter of 600 values, in memory; the caller frees it. */
-static uint8_t *make(const char *value_format, size_t *len)
+/* A snapshot of a counter's values, in memory; the caller frees it. */
+static uint8_t *make_of(int events, const char *value_format, size_t *len)
 {
     char trace[] = "/tmp/unit-headers-XXXXXX", path[sizeof trace + 8];
     int fd = mkstemp(trace);
@@ -20,9 +20,9 @@ static uint8_t *make(const char *value_format, size_t *len)
     struct tp *tp;
     snprintf(path, sizeof path, "%s.snap", trace);
     fprintf(f, "{\"traceEvents\":[");
-    for (int i = 0; i < 600; i++) {
+    for (int i = 0; i < events; i++) {
         fprintf(f, "%s{\"ph\":\"C\",\"ts\":%d,\"pid\":1,\"name\":\"c\",\"args\":{\"v\":", i ? "," : "", i);
-        fprintf(f, value_format, 1 + i * 7 % 601);
+        fprintf(f, value_format, 1 + i * 7 % (events + 1));
         fprintf(f, "}}");
     }
     fprintf(f, "]}");
@@ -40,6 +40,11 @@ static uint8_t *make(const char *value_format, size_t *len)
     unlink(path);
     unlink(trace);
     return bytes;
+}
+
+static uint8_t *make(const char *value_format, size_t *len)
+{
+    return make_of(600, value_format, len);
 }
 
 /* A column's record and its only chunk. */
@@ -61,8 +66,8 @@ static struct snapshot_column *find(uint8_t *file, size_t len, uint32_t table, u
     return NULL;
 }
 
-/* Reads the values in order: how it ends. */
-static int ask(const uint8_t *file, size_t len)
+/* Reads the answer to a question: how it ends. */
+static int ask_for(const char *sql, const uint8_t *file, size_t len)
 {
     static const struct tp_config config = {.no_native_plans = true};
     struct tp *tp;
@@ -70,7 +75,7 @@ static int ask(const uint8_t *file, size_t len)
     ck_assert_int_eq(tp_open(&tp, &config), 0);
     int rc = tp_feed(tp, file, len);
     rc = rc ? rc : tp_finish(tp);
-    rc = rc ? rc : tp_query(tp, "SELECT value FROM counter ORDER BY value, id", &r);
+    rc = rc ? rc : tp_query(tp, sql, &r);
     if (rc == 0) {
         while ((rc = tp_step(r)) == 1)
             ;
@@ -78,6 +83,11 @@ static int ask(const uint8_t *file, size_t len)
     }
     tp_close(tp);
     return rc;
+}
+
+static int ask(const uint8_t *file, size_t len)
+{
+    return ask_for("SELECT value FROM counter ORDER BY value, id", file, len);
 }
 
 /* The header says that all doubles are within the ten behind the first. */
@@ -124,6 +134,110 @@ START_TEST(words_of_a_narrow_range)
 }
 END_TEST
 
+/* Where the columns of a table could be among those of another one, by their types; that one's number when nowhere. */
+static uint32_t place_among(const struct table_def *twin, const struct table_def *own)
+{
+    for (uint32_t at = 0; at + twin->n_columns <= own->n_columns; at++) {
+        uint32_t same = 0;
+        while (same < twin->n_columns && twin->columns[same].type == own->columns[at + same].type)
+            same++;
+        if (same == twin->n_columns)
+            return at;
+    }
+    return own->n_columns;
+}
+
+/* A table that is columns of another one with fewer rows: the rest of that one's rows would be checked by nobody. */
+START_TEST(columns_of_two_tables)
+{
+    size_t len, n;
+    unsigned tried = 0;
+    uint8_t *file = make("%d", &len), *copy = aligned_alloc(64, (len + 63) / 64 * 64);
+    struct snapshot_trailer *t = (void *)(copy + len - sizeof *t);
+    memcpy(copy, file, len);
+    struct snapshot_table *tables = (void *)reseal_section(copy, len, t, SNAPSHOT_TABLES, &n);
+    n /= sizeof *tables;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t own = tables[i].table;
+        for (uint32_t twin = 0; twin < T_COUNT; twin++) {
+            size_t at = own < twin ? i + 1 : i - 1; /* the neighbour makes room: tables are in their order */
+            uint32_t place = place_among(&table_defs[twin], &table_defs[own]);
+            if (twin == own || at >= n || place == table_defs[own].n_columns ||
+                (own < twin ? at + 1 < n && tables[at + 1].table <= twin : at > 0 && tables[at - 1].table >= twin))
+                continue;
+            tables[at] = (struct snapshot_table){twin, 1, tables[i].first_column + place, table_defs[twin].n_columns};
+            snapshot_reseal(copy, len);
+            ck_assert_int_lt(ask(copy, len), 0);
+            memcpy(copy, file, len);
+            tried++;
+        }
+    }
+    ck_assert_uint_gt(tried, 0);
+    free(copy);
+    free(file);
+}
+END_TEST
+
+/* Headers of chunks among the data, which reads as zeros once something is damaged. */
+START_TEST(headers_among_the_data)
+{
+    size_t len, n;
+    uint8_t *file = make("%d", &len);
+    struct snapshot_trailer *t = (void *)(file + len - sizeof *t);
+    struct snapshot_place *data = &t->sections[SNAPSHOT_DATA], *chunks = &t->sections[SNAPSHOT_CHUNKS];
+    uint64_t to = (data->offset + data->len - chunks->len) / SNAPSHOT_ALIGN * SNAPSHOT_ALIGN;
+    ck_assert_uint_lt(chunks->len + SNAPSHOT_ALIGN, SNAPSHOT_SPARE);
+    const uint8_t *from = reseal_section(file, len, t, SNAPSHOT_CHUNKS, &n);
+    memcpy(file + to, from, n);
+    chunks->offset = to;
+    snapshot_reseal(file, len);
+    ck_assert_int_lt(ask(file, len), 0);
+    free(file);
+}
+END_TEST
+
+/* Blocks of strings that say they have the same text: each is summed up when it is first read. */
+START_TEST(strings_of_one_text)
+{
+    size_t len, n;
+    uint8_t *file = make_of(3000, "%1$d},\"id\":\"a%1$d\",\"x\":{\"z\":0", &len);
+    struct snapshot_trailer *t = (void *)(file + len - sizeof *t);
+    struct snapshot_string *strings = (void *)reseal_section(file, len, t, SNAPSHOT_STRINGS, &n);
+    uint64_t *sums = (void *)reseal_section(file, len, t, SNAPSHOT_STRING_SUMS, &n);
+    const char *all = "SELECT sum(length(name)) FROM track";
+    ck_assert_uint_ge(t->n_strings, 2 * SNAPSHOT_BLOCK);
+    ck_assert_int_eq(ask_for(all, file, len), 0);
+    const uint8_t *bytes = reseal_section(file, len, t, SNAPSHOT_STRING_TEXT, &n);
+    uint64_t text = strings[SNAPSHOT_BLOCK].at;
+    for (uint32_t i = SNAPSHOT_BLOCK; i < t->n_strings; i++)
+        strings[i] = strings[i % SNAPSHOT_BLOCK];
+    for (uint32_t first = SNAPSHOT_BLOCK; first < t->n_strings; first += SNAPSHOT_BLOCK) {
+        uint32_t end = t->n_strings - first < SNAPSHOT_BLOCK ? t->n_strings - first : SNAPSHOT_BLOCK;
+        struct checksum sum = checksum_of(strings, end * sizeof *strings, 0);
+        checksum_add(&sum, checksum_of(bytes, strings[end - 1].at + strings[end - 1].len + 1, 0));
+        sums[first / SNAPSHOT_BLOCK] = sum.low;
+    }
+    t->sections[SNAPSHOT_STRING_TEXT].len = text;
+    snapshot_reseal(file, len);
+    ck_assert_int_lt(ask_for(all, file, len), 0);
+    free(file);
+}
+END_TEST
+
+/* A column's range that its type cannot have: arrays are sized by it. */
+START_TEST(range_beyond_the_type)
+{
+    size_t len;
+    struct col_chunk *k;
+    uint8_t *file = make("%d", &len);
+    struct snapshot_column *c = find(file, len, T_counter, counter_c_track_id, &k);
+    c->max = _i ? INT64_MAX : INT64_C(1) << 32;
+    snapshot_reseal(file, len);
+    ck_assert_int_lt(ask(file, len), 0);
+    free(file);
+}
+END_TEST
+
 Suite *snapshot_headers_suite(void);
 Suite *snapshot_headers_suite(void)
 {
@@ -131,6 +245,10 @@ Suite *snapshot_headers_suite(void)
     TCase *t = tcase_create("headers");
     tcase_add_loop_test(t, doubles_beyond_their_header, 0, 2);
     tcase_add_test(t, words_of_a_narrow_range);
+    tcase_add_test(t, columns_of_two_tables);
+    tcase_add_test(t, headers_among_the_data);
+    tcase_add_test(t, strings_of_one_text);
+    tcase_add_loop_test(t, range_beyond_the_type, 0, 2);
     suite_add_tcase(s, t);
     return s;
 }
