@@ -74,6 +74,15 @@ static const struct rule rules[] = {
      "3:7} 2{1:8 2'kworker/2:2+mm' 3:8} 2{1:9 2'kworker/1:1-mm' 3:9}}}",
      "SELECT tid, t.name, p.name, p.cmdline FROM thread AS t JOIN process AS p USING (upid) WHERE tid > 2",
      "7,kworker/0:1,kworker/0:1,kworker/0:1;8,kworker/2:2,rcu,rcu;9,kworker/1:1-mm,kworker/1:1-mm,kworker/1:1-mm"},
+    {"lists of packages: the last one says whether something went wrong",
+     "1{8:5 10:1 47{2:1 3:1}} 1{8:6 10:1 47{2:1 1{1'a' 2:5}}}",
+     "SELECT name, value FROM stats WHERE name GLOB 'packages_list*'",
+     "packages_list_has_parse_errors,1;packages_list_has_read_errors,0"},
+    {"stacks that Chrome samples without saying which thread it is are of the idle thread",
+     CLOCKS
+     "1{8:5 10:3 13:1 12{17{1:1 2'l'} 5{1:1 2'f'} 19{1:1 7:1} 6{1:1 2:1 3:1 4:1} 7{1:1 2:1}}} 1{8:10 10:3 54{1:1 "
+     "2:3}}",
+     "SELECT utid, (SELECT upid FROM __intrinsic_profiler_task_context) FROM cpu_profile_stack_sample", "0,0"},
 };
 
 START_TEST(a_rule_holds)

@@ -27,16 +27,18 @@ void package_add(struct profiling_machine *s, strid name, int64_t uid, bool debu
                                                              .version_code = version});
 }
 
+/* The last list says whether something went wrong. */
 void packages_list_parse(struct packet *p)
 {
     struct machine_ctx *m = p->m;
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f, g;
+    bool parse_error = false, read_error = false;
     while (pb_next(&c, &f)) {
-        if (f.id == PACKAGES_LIST_PARSE_ERROR && pb_bool(&f))
-            stats_add(&m->st->stats, m->id, STAT_packages_list_has_parse_errors, 1);
-        else if (f.id == PACKAGES_LIST_READ_ERROR && pb_bool(&f))
-            stats_add(&m->st->stats, m->id, STAT_packages_list_has_read_errors, 1);
+        if (f.id == PACKAGES_LIST_PARSE_ERROR)
+            parse_error = pb_bool(&f);
+        else if (f.id == PACKAGES_LIST_READ_ERROR)
+            read_error = pb_bool(&f);
         if (f.id != PACKAGES_LIST_PACKAGES)
             continue;
         struct slice name = {0};
@@ -50,4 +52,6 @@ void packages_list_parse(struct packet *p)
         }
         package_add(m->profiling, import_slice(m->im, name), (int64_t)v[2], v[3] != 0, v[4] != 0, (int64_t)v[5]);
     }
+    stats_set(&m->st->stats, m->id, STAT_packages_list_has_parse_errors, parse_error);
+    stats_set(&m->st->stats, m->id, STAT_packages_list_has_read_errors, read_error);
 }

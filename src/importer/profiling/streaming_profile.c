@@ -18,10 +18,11 @@ static void add_sample(struct profiling_machine *s, int64_t ts, uint64_t callsta
                        int32_t priority)
 {
     struct machine_ctx *m = s->m;
-    bool has_thread = g->seq->has_thread;
-    uint32_t utid =
-        has_thread ? process_tracker_update_thread_and_main(m->processes, g->seq->tid, g->seq->pid) : UTID_NONE;
-    uint32_t upid = has_thread ? process_tracker_process(m->processes, g->seq->pid) : UPID_NONE;
+    const struct sequence *seq = g->seq;
+    int32_t pid = seq->has_thread ? seq->pid : 0,
+            tid = seq->has_thread ? seq->tid : 0; /* not described: the idle one */
+    uint32_t utid = process_tracker_update_thread_and_main(m->processes, tid, pid);
+    uint32_t upid = process_tracker_process(m->processes, pid);
     uint32_t callsite = stack_profile_interned(m, g, upid, callstack);
     if (callsite == CALLSITE_NONE) {
         unknown_callstack(m, ts, callstack);

@@ -132,8 +132,7 @@ static void add_rail(struct packet *p, uint64_t session, struct slice bytes)
     }
     struct arg_list args = {0};
     arg_list_str(&m->st->args, &args, "raw_name", import_slice(m->im, rail));
-    if (subsystem.p)
-        arg_list_str(&m->st->args, &args, "subsystem_name", import_slice(m->im, subsystem));
+    arg_list_str(&m->st->args, &args, "subsystem_name", import_slice(m->im, subsystem));
     struct track_dim dims[] = {{"name", DIM_STR, import_slice(m->im, rail)},
                                {"session_uuid", DIM_INT, (int64_t)session}};
     struct track_spec spec = {.type = "power_rails",
