@@ -139,14 +139,14 @@ class Formats(Case):
             self.assertEqual(self.rows(counters, trace), [
                 ["100", "BatteryStatus", "2"], ["100", "ScreenState", "2"], ["100", "batt.capacity_pct", "50"],
                 ["100", "battery_stats.data_conn", "13"], ["100", "battery_stats.screen", "1"],
-                ["300", "ScreenState", "1"], ["300", "battery_stats.screen", "0"]])
+                ["300", "BatteryStatus", "0"], ["300", "ScreenState", "1"], ["300", "battery_stats.screen", "0"]])
             self.assertEqual(self.rows("select replace(replace(s.name, char(34), char(39)), ',', ';'), s.dur, t.name from slice s "
                                        "join track t on t.id = s.track_id "
                                        "order by 2", trace),
-                             [["+top=1000:'a 'b'; c'", "0", "battery_stats.top"],
-                              ["a 'b'; c", "200000000", "WakeLocks"]])
-            # before the first date (its screen counts twice); Bs=q; Etp=9; h,x
-            self.assertEqual(self.rows("select value from stats where name = 'battery_history_errors'", trace), [["5"]])
+                             [["+top=1000:'a \\'b\\'; c'", "0", "battery_stats.top"],
+                              ["a \\'b\\'; c", "200000000", "WakeLocks"]])
+            # before the first date (its screen counts twice); Etp=9; h,x
+            self.assertEqual(self.rows("select value from stats where name = 'battery_history_errors'", trace), [["4"]])
         self.assertEqual(self.rows("select section, service, count(*) from android_dumpstate group by 1, 2", plain)[-1],
                          ["SYSTEM LOG (logcat -d)", "[NULL]", "4"])
         path = self.dir / "bugreport.zip"

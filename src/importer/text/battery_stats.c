@@ -53,7 +53,6 @@ static const struct word_list device_idle = {{"off", "light", "full", "???"}};
 static const struct word_list supplicants = {
     {"inv", "dsc", "dis", "inact", "scan", "auth", "ascing", "asced", "4-way", "group", "compl", "dorm", "uninit"}};
 static const struct word_list gps_qualities = {{"poor", "good", "none"}};
-static const struct word_list nr_states = {{"none", "restricted", "not_restricted", "connected"}};
 static const struct word_list no_words = {{NULL}};
 
 /* States: "+S", "-S", "Pcn=lte". */
@@ -95,7 +94,7 @@ static const struct {
     {"bles", "ble_scan", &no_words},
     {"Chtp", "cellular_high_tx_power", &no_words},
     {"Gss", "gps_signal_quality", &gps_qualities},
-    {"nrs", "nr_state", &nr_states},
+    {"nrs", "nr_state", &no_words},
 };
 
 /* Events: "+Etp=7", where 7 is the number of a text. */
@@ -107,7 +106,7 @@ static const struct {
     {"Euf", "userfg"},    {"Ecn", "conn"},         {"Eac", "active"},     {"Epi", "pkginst"},
     {"Epu", "pkgunin"},   {"Eal", "alarm"},        {"Est", "stats"},      {"Eai", "pkginactive"},
     {"Eaa", "pkgactive"}, {"Etw", "tmpwhitelist"}, {"Esw", "screenwake"}, {"Ewa", "wakeupap"},
-    {"Elw", "longwake"},  {"Eec", "est_capacity"}, {"Esc", "state"},
+    {"Elw", "longwake"},  {"Eec", "est_capacity"},
 };
 
 /* Values of the battery itself. */
@@ -116,11 +115,11 @@ static const struct {
     int64_t scale;
 } gauges[] = {{"Bl", "capacity_pct", 1}, {"Bcc", "charge_uah", 1000}, {"Bv", "voltage_uv", 1000}};
 
-/* A letter and the number that Android's BatteryManager gives to what it stands for. */
+/* A letter and the number that Android's BatteryManager gives to what it stands for; 0 for others. */
 static const struct {
     char key;
     uint8_t value;
-} statuses[] = {{'?', 1}, {'c', 2}, {'d', 3}, {'n', 4}, {'f', 5}}, plugs[] = {{'n', 0}, {'a', 1}, {'u', 2}, {'w', 4}};
+} statuses[] = {{'?', 1}, {'c', 2}, {'d', 3}, {'n', 4}, {'f', 5}}, plugs[] = {{'a', 1}, {'u', 2}, {'w', 4}};
 
 /* --- from marks to rows ------------------------------------------------------------------------------------------ */
 
@@ -252,20 +251,15 @@ static void read_text(struct battery_stats *b, struct slice line)
     int64_t index;
     struct battery_text t;
     struct slice number = cut(&line, ','), uid = cut(&line, ',');
-    if (line.len >= 2 && line.p[0] == '"' && line.p[line.len - 1] == '"')
-        line = slice_of(line.p + 1, line.len - 2);
-    char plain[1024];
-    size_t n = 0;
-    for (size_t i = 0; i < line.len && n < sizeof plain; i++) {
-        if (line.p[i] == '\\' && i + 1 < line.len)
-            i++;
-        plain[n++] = (char)line.p[i];
-    }
+    cut(&line, '"'); /* what it holds stands as it is told, marks of quotes inside it included */
+    while (line.len && line.p[line.len - 1] != '"')
+        line.len--;
+    line.len -= line.len != 0;
     if (!number_decimal(number, &index) || !number_decimal(uid, &t.uid)) {
         count_error(b);
         return;
     }
-    t.text = strpool_intern(&b->im->st->strings, plain, n);
+    t.text = import_slice(b->im, line);
     uint64_t *slot = vec_push(&b->texts, t) ? u64map_put(&b->by_index, (uint64_t)index, NULL) : NULL;
     if (slot)
         *slot = b->texts.n;
@@ -326,16 +320,14 @@ static bool read_letter(struct battery_stats *b, struct slice key, struct slice 
     bool status = slice_eq_str(key, "Bs");
     if (!status && !slice_eq_str(key, "Bp"))
         return false;
+    if (!value.len)
+        return false;
     size_t n = status ? sizeof statuses / sizeof *statuses : sizeof plugs / sizeof *plugs;
-    for (size_t i = 0; i < n; i++) {
-        char letter = status ? statuses[i].key : plugs[i].key;
-        if (value.len == 1 && value.p[0] == (uint8_t)letter) {
-            push(b, (struct battery_mark){.kind = status ? MARK_STATUS : MARK_PLUG,
-                                          .value = status ? statuses[i].value : plugs[i].value});
-            return true;
-        }
-    }
-    count_error(b);
+    int64_t number = 0;
+    for (size_t i = 0; i < n; i++)
+        if (value.p[0] == (uint8_t)(status ? statuses[i].key : plugs[i].key))
+            number = status ? statuses[i].value : plugs[i].value;
+    push(b, (struct battery_mark){.kind = status ? MARK_STATUS : MARK_PLUG, .value = number});
     return true;
 }
 

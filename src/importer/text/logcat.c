@@ -150,7 +150,10 @@ static void read_message(struct logcat *l, struct slice rest, struct log_entry *
         rest = slice_from(rest, 1);
     const uint8_t *colon = rest.len ? memmem(rest.p, rest.len, ": ", 2) : NULL;
     if (colon) {
-        e->tag = import_slice(l->im, trim_space(slice_of(rest.p, (size_t)(colon - rest.p))));
+        struct slice tag = slice_of(rest.p, (size_t)(colon - rest.p));
+        while (tag.len && tag.p[tag.len - 1] == ' ')
+            tag.len--;
+        e->tag = import_slice(l->im, tag);
         rest = slice_from(rest, (size_t)(colon - rest.p) + 2);
     }
     e->msg = import_slice(l->im, rest);
