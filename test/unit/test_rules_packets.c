@@ -91,6 +91,19 @@ START_TEST(a_rule_holds)
 }
 END_TEST
 
+START_TEST(paths_of_fields_are_stacks)
+{
+    struct import_options options = {.analyze_proto_content = true};
+    static const struct rule rule = {
+        "paths of fields", "1{8:1 10:1 11{9:3 11:7 22'cat' 23'n'}}",
+        "INCLUDE PERFETTO MODULE proto_path.proto_path; SELECT hex(_proto_path_to_stack(id)) = hex(cat_stacks("
+        "'event.name:n', 'event.category:cat', 'TracePacket', '#track_event', 'TrackEvent', '#type', 'enum')), "
+        "_proto_path_to_stack(NULL) FROM experimental_proto_path WHERE field_name = '#type'",
+        "1,-"};
+    check_rule_with(&rule, &options);
+}
+END_TEST
+
 Suite *rules_packets_suite(void);
 
 Suite *rules_packets_suite(void)
@@ -98,6 +111,7 @@ Suite *rules_packets_suite(void)
     Suite *s = suite_create("rules_packets");
     TCase *c = tcase_create("rules");
     tcase_add_loop_test(c, a_rule_holds, 0, sizeof rules / sizeof *rules);
+    tcase_add_test(c, paths_of_fields_are_stacks);
     suite_add_tcase(s, c);
     return s;
 }
