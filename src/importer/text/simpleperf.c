@@ -43,8 +43,9 @@ static void parse_events(void *owner, const struct sort_event *events, size_t n)
     for (size_t i = 0; i < n; i++) {
         const struct queued *q = &s->queued.p[events[i].a];
         if (!q->is_thread) {
-            profile_file_sample(s->m, events[i].ts, "simpleperf", process_tracker_thread(t, q->tid), UPID_NONE,
-                                COL_NULL, q->callsite);
+            uint32_t utid = process_tracker_thread(t, q->tid);
+            if (q->callsite != CALLSITE_NONE)
+                profile_file_sample(s->m, events[i].ts, "simpleperf", utid, UPID_NONE, COL_NULL, q->callsite);
             continue;
         }
         process_tracker_process(t, q->pid);
@@ -113,7 +114,7 @@ static bool read_entry(struct simpleperf *s, struct slice message, uint32_t *fra
     struct pb_field f;
     uint64_t address = 0;
     uint32_t file_id = 0;
-    int32_t symbol = -1;
+    int32_t symbol = 0;
     while (pb_next(&c, &f)) {
         if (f.id == SIMPLEPERF_SAMPLE_CALL_CHAIN_ENTRY_VADDR_IN_FILE)
             address = pb_u64(&f);
@@ -156,14 +157,11 @@ static void read_sample(struct simpleperf *s, struct slice message)
                 s->im->failed = true;
         }
     }
-    if (!known) {
+    if (!known)
         stats_add(&s->im->st->stats, s->m->id, STAT_simpleperf_missing_file_mapping, 1);
-        return;
-    }
-    for (size_t i = s->frames.n; i-- > 0;)
+    for (size_t i = known ? s->frames.n : 0; i-- > 0;)
         q.callsite = stack_profile_callsite(s->m, q.callsite, s->frames.p[i]);
-    if (q.callsite != CALLSITE_NONE)
-        push(s, s->last, q);
+    push(s, s->last, q); /* the thread is told, though its stack may not be known */
 }
 
 static void *open_file(struct importer *im)
