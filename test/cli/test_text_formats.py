@@ -147,6 +147,11 @@ class Formats(Case):
                               ["a \\'b\\'; c", "200000000", "WakeLocks"]])
             # before the first date (its screen counts twice); Etp=9; h,x
             self.assertEqual(self.rows("select value from stats where name = 'battery_history_errors'", trace), [["4"]])
+        bad = "no entry of a log, but as long as one\n"
+        odd = self.file("odd.txt", self.dumpstate(bad + line("37.123", "first").replace("I Tag", "I  Tag") + bad + bad))
+        self.assertEqual(self.rows("select name, value from stats where name glob 'android_log_*' and value", odd),
+                         [["android_log_num_failed", "2"], ["android_log_format_invalid", "1"]])
+        self.assertEqual(self.rows("select tag from android_logs", odd), [[" Tag"]])
         self.assertEqual(self.rows("select section, service, count(*) from android_dumpstate group by 1, 2", plain)[-1],
                          ["SYSTEM LOG (logcat -d)", "[NULL]", "4"])
         path = self.dir / "bugreport.zip"

@@ -83,6 +83,14 @@ static const struct rule rules[] = {
      "1{8:5 10:3 13:1 12{17{1:1 2'l'} 5{1:1 2'f'} 19{1:1 7:1} 6{1:1 2:1 3:1 4:1} 7{1:1 2:1}}} 1{8:10 10:3 54{1:1 "
      "2:3}}",
      "SELECT utid, (SELECT upid FROM __intrinsic_profiler_task_context) FROM cpu_profile_stack_sample", "0,0"},
+    {"damaged states of input methods and events of input have a row, and count",
+     CLOCKS "1{8:5 10:1 112{1'\x09'}} 1{8:6 10:1 112{2'\x0a\x05x'}} 1{8:7 10:1 112{3'\x08'}} 1{8:8 10:1 "
+            "112{5{1'\x08\x07\x12'}}}",
+     "SELECT (SELECT count() FROM __intrinsic_inputmethod_clients) + (SELECT count() FROM "
+     "__intrinsic_inputmethod_manager_service) + (SELECT count() FROM __intrinsic_inputmethod_service), (SELECT "
+     "count() FROM __intrinsic_android_motion_events), (SELECT sum(value) FROM stats WHERE name GLOB "
+     "'winscope_inputmethod*'), (SELECT value FROM stats WHERE name = 'android_input_event_parse_errors')",
+     "3,1,3,1"},
 };
 
 START_TEST(a_rule_holds)

@@ -21,7 +21,8 @@ struct logcat {
     struct machine_ctx *m;
     struct file_clock *clock;
     int64_t zone_ns;
-    bool repeats; /* what other logs have told, too */
+    bool repeats;   /* what other logs have told, too */
+    bool is_logcat; /* a line of it had the form of an entry */
     uint32_t queue;
     VEC(struct log_entry)
     entries;
@@ -181,9 +182,11 @@ void logcat_line(struct logcat *l, struct slice line, int year)
         word = next_word(&rest);
     }
     if (n < 2 || word.len != 1 || !read_when(date, time, year, &ns)) {
-        stats_add(&l->im->st->stats, l->m->id, STAT_android_log_num_failed, 1);
+        enum stat_key stat = l->is_logcat ? STAT_android_log_num_failed : STAT_android_log_format_invalid;
+        stats_add(&l->im->st->stats, l->m->id, stat, 1);
         return;
     }
+    l->is_logcat = true;
     e.pid = ids[n - 2];
     e.tid = ids[n - 1];
     e.prio = priority_of(word.p[0]);

@@ -80,6 +80,8 @@ void input_event_parse(struct packet *p, struct slice bytes)
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     while (pb_next(&c, &f)) {
+        if (f.wire == PB_BYTES)
+            winscope_count_damage(p, pb_bytes(&f), STAT_android_input_event_parse_errors);
         switch (f.id) {
         case ANDROID_INPUT_EVENT_DISPATCHER_MOTION_EVENT:
         case ANDROID_INPUT_EVENT_DISPATCHER_MOTION_EVENT_REDACTED:

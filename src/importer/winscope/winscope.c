@@ -6,12 +6,15 @@ static void input_method(struct packet *p, uint32_t field, struct slice bytes)
     struct storage *st = p->m->st;
     if (field == WINSCOPE_EXTENSIONS_INPUTMETHOD_CLIENTS) {
         argset set = winscope_args(p, WINSCOPE_IME_CLIENTS, bytes, NULL);
+        winscope_count_damage(p, bytes, STAT_winscope_inputmethod_clients_parse_errors);
         inputmethod_clients_insert(st, &(struct inputmethod_clients_row){p->ts, set, winscope_proto_id(set)});
     } else if (field == WINSCOPE_EXTENSIONS_INPUTMETHOD_SERVICE) {
         argset set = winscope_args(p, WINSCOPE_IME_SERVICE, bytes, NULL);
+        winscope_count_damage(p, bytes, STAT_winscope_inputmethod_service_parse_errors);
         inputmethod_service_insert(st, &(struct inputmethod_service_row){p->ts, set, winscope_proto_id(set)});
     } else {
         argset set = winscope_args(p, WINSCOPE_IME_MANAGER, bytes, NULL);
+        winscope_count_damage(p, bytes, STAT_winscope_inputmethod_manager_service_parse_errors);
         inputmethod_manager_service_insert(
             st, &(struct inputmethod_manager_service_row){p->ts, set, winscope_proto_id(set)});
     }

@@ -102,6 +102,17 @@ static inline struct slice winscope_sub(struct slice message, uint32_t field)
     return pb_find(message, field, &f) ? pb_bytes(&f) : slice_of(NULL, 0);
 }
 
+/* Counts a message that is damaged; what stands before the damage is in its row. */
+static inline void winscope_count_damage(struct packet *p, struct slice message, enum stat_key stat)
+{
+    struct pb_cursor c = pb_cursor(message);
+    struct pb_field f;
+    while (pb_next(&c, &f))
+        continue;
+    if (c.bad)
+        stats_add(&p->m->st->stats, p->m->id, stat, 1);
+}
+
 /* A number of a message, `absent` when it is not there. */
 static inline int64_t winscope_number(struct slice message, uint32_t field, int64_t absent)
 {
