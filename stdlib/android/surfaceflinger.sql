@@ -1,10 +1,9 @@
 -- Frames of applications and the frames of the compositor that showed them.
 
 INCLUDE PERFETTO MODULE android.cujs.base;
-INCLUDE PERFETTO MODULE slices.with_context;
 
 CREATE PERFETTO TABLE _android_sf_process AS
-SELECT upid, pid, name FROM process WHERE name = '/system/bin/surfaceflinger' OR name = 'surfaceflinger';
+SELECT upid, pid, name FROM process WHERE name = '/system/bin/surfaceflinger';
 
 -- Its threads with their tracks: (upid, utid, name, track_id, is_main_thread).
 CREATE PERFETTO TABLE _android_sf_threads AS
@@ -52,47 +51,38 @@ SELECT DISTINCT
 FROM actual_frame_timeline_slice AS a
 JOIN flow AS f ON f.slice_out = a.id
 JOIN actual_frame_timeline_slice AS s ON s.id = f.slice_in
-WHERE s.upid IN (SELECT upid FROM _android_sf_process);
+WHERE s.upid IN (SELECT upid FROM _android_sf_process)
+ORDER BY 1, 2, 3, 4;
 
--- Slices of the compositor with the turn ("commit N", "composite N") that they belong to.
-CREATE PERFETTO TABLE _android_sf_work AS
-SELECT
-  s.id,
-  s.ts,
-  s.dur,
-  s.name,
-  cast_int!(coalesce(
-    regexp_extract(s.name, '^(?:commit|composite|frameSignal) ([0-9]+)'),
-    (
-      SELECT regexp_extract(a.name, '^(?:commit|composite) ([0-9]+)')
-      FROM ancestor_slice(s.id) AS a
-      WHERE a.name GLOB 'commit *' OR a.name GLOB 'composite *'
-      LIMIT 1
-    )
-  )) AS sf_vsync
-FROM thread_slice AS s
-WHERE s.upid IN (SELECT upid FROM _android_sf_process) AND s.dur >= 0;
+-- A number that the compositor told of a piece of work.
+CREATE PERFETTO MACRO _android_sf_workload_number(
+  -- Name of the field, below surfaceflinger_workload.
+  field Expr
+)
+RETURNS Expr AS max(a.int_value) FILTER (WHERE a.key = 'surfaceflinger_workload.' || $field);
 
--- The time of a turn's slices whose names are like the pattern.
-CREATE PERFETTO MACRO _android_sf_time(pattern Expr)
-RETURNS Expr AS sum(iif(w.name GLOB $pattern, w.dur, NULL));
+-- A text that it told.
+CREATE PERFETTO MACRO _android_sf_workload_text(
+  -- Name of the field, below surfaceflinger_workload.
+  field Expr
+)
+RETURNS Expr AS max(a.string_value) FILTER (WHERE a.key = 'surfaceflinger_workload.' || $field);
 
--- What the compositor did in each turn: the time of its steps, of the hardware composer and of drawing. NULL where the
--- trace has no such slice.
+-- What the compositor told of its pieces of work (`surfaceflinger_workload` of instant events). NULL: not told.
 CREATE PERFETTO TABLE android_surfaceflinger_workloads(
-  -- When the turn began.
+  -- When it told.
   ts TIMESTAMP,
-  -- Always "SurfaceFlinger".
+  -- What the work came from.
   source STRING,
-  -- The display that is drawn for.
+  -- The output that is drawn for.
   output_name STRING,
   -- Number of SurfaceFlinger's frame.
   sf_vsync LONG,
-  -- Time in frameSignal, in nanoseconds.
+  -- Processor time of the frame's signal, in nanoseconds.
   sf_cpu_frame_signal_nanos LONG,
-  -- Time in commit, in nanoseconds.
+  -- Processor time of commit, in nanoseconds.
   sf_cpu_commit_nanos LONG,
-  -- Time in composite, in nanoseconds.
+  -- Processor time of composite, in nanoseconds.
   sf_cpu_composite_nanos LONG,
   -- Time in the hardware composer's present, in nanoseconds.
   hwc_present_nanos LONG,
@@ -102,7 +92,7 @@ CREATE PERFETTO TABLE android_surfaceflinger_workloads(
   hwc_present_or_validate_nanos LONG,
   -- Time in which the render engine draws layers, in nanoseconds.
   re_draw_layers_nanos LONG,
-  -- Time until the GPU was done, in nanoseconds.
+  -- Time until the GPU was done with the render engine's work, in nanoseconds.
   re_gpu_completion_nanos LONG,
   -- Time in which Skia flushes its surface, in nanoseconds.
   skia_flush_nanos LONG,
@@ -114,26 +104,26 @@ CREATE PERFETTO TABLE android_surfaceflinger_workloads(
   dpu_composited_layers LONG
 ) AS
 SELECT
-  min(w.ts) AS ts,
-  'SurfaceFlinger' AS source,
-  max(regexp_extract(w.name, '^prepareFrame for (.*)$')) AS output_name,
-  w.sf_vsync,
-  _android_sf_time!('frameSignal*') AS sf_cpu_frame_signal_nanos,
-  _android_sf_time!('commit *') AS sf_cpu_commit_nanos,
-  _android_sf_time!('composite *') AS sf_cpu_composite_nanos,
-  _android_sf_time!('HwcPresentDisplay*') AS hwc_present_nanos,
-  _android_sf_time!('HwcValidateDisplay*') AS hwc_validate_nanos,
-  _android_sf_time!('HwcPresentOrValidateDisplay*') AS hwc_present_or_validate_nanos,
-  _android_sf_time!('*drawLayers*') AS re_draw_layers_nanos,
-  _android_sf_time!('*RE Completion*') AS re_gpu_completion_nanos,
-  _android_sf_time!('*flush surface*') AS skia_flush_nanos,
-  _android_sf_time!('*skia submit*') AS skia_submit_nanos,
-  sum(w.name GLOB 'draw layer * GPU*') AS gpu_composited_layers,
-  sum(w.name GLOB 'draw layer * DEVICE*') AS dpu_composited_layers
-FROM _android_sf_work AS w
-WHERE w.sf_vsync IS NOT NULL
-GROUP BY w.sf_vsync
-ORDER BY w.sf_vsync;
+  min(i.ts) AS ts,
+  _android_sf_workload_text!('source') AS source,
+  _android_sf_workload_text!('output_name') AS output_name,
+  _android_sf_workload_number!('vsync_id') AS sf_vsync,
+  _android_sf_workload_number!('summary.timings.sf_cpu.frame_signal_nanos') AS sf_cpu_frame_signal_nanos,
+  _android_sf_workload_number!('summary.timings.sf_cpu.commit_nanos') AS sf_cpu_commit_nanos,
+  _android_sf_workload_number!('summary.timings.sf_cpu.composite_nanos') AS sf_cpu_composite_nanos,
+  _android_sf_workload_number!('summary.timings.hwc.present_nanos') AS hwc_present_nanos,
+  _android_sf_workload_number!('summary.timings.hwc.validate_nanos') AS hwc_validate_nanos,
+  _android_sf_workload_number!('summary.timings.hwc.present_or_validate_nanos') AS hwc_present_or_validate_nanos,
+  _android_sf_workload_number!('summary.timings.re.draw_layers_nanos') AS re_draw_layers_nanos,
+  _android_sf_workload_number!('summary.timings.re.gpu_completion_nanos') AS re_gpu_completion_nanos,
+  _android_sf_workload_number!('summary.timings.skia.flush_nanos') AS skia_flush_nanos,
+  _android_sf_workload_number!('summary.timings.skia.submit_nanos') AS skia_submit_nanos,
+  _android_sf_workload_number!('summary.stats.gpu_composited_layers') AS gpu_composited_layers,
+  _android_sf_workload_number!('summary.stats.dpu_composited_layers') AS dpu_composited_layers
+FROM instant AS i
+JOIN args AS a USING (arg_set_id)
+WHERE a.key GLOB 'surfaceflinger_workload*'
+GROUP BY i.arg_set_id;
 
 -- The compositor's frames that showed the journeys' frames.
 CREATE PERFETTO TABLE _android_jank_cuj_app_sf_frame_timeline_match AS

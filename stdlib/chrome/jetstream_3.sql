@@ -93,7 +93,8 @@ SELECT id, ts, dur, name
 FROM slice
 WHERE category = 'blink.user_timing' AND dur > 0 AND name GLOB 'WSL-*';
 
--- Times that count. Each is here once, though the worst ones count for the average too.
+-- Times that count: the worst ones, the others, the first ones and those of WSL. Each is here once, though the worst ones count for the
+-- average too.
 CREATE PERFETTO TABLE chrome_jetstream_3_measure(
   -- The slice.
   id LONG,
@@ -112,18 +113,21 @@ CREATE PERFETTO TABLE chrome_jetstream_3_measure(
 ) AS
 WITH
   ranked AS (
-    SELECT *, rank() OVER (PARTITION BY name, iteration > 0 ORDER BY dur DESC) AS place
+    SELECT *, rank() OVER (PARTITION BY name ORDER BY dur DESC) <= worst_case_count AS is_worst
     FROM _chrome_jetstream_3_measure_slice
+    WHERE iteration > 0
   )
-SELECT
-  id,
-  ts,
-  dur,
-  name,
-  top_level_name,
-  iteration,
-  CASE WHEN iteration = 0 THEN 'First' WHEN place <= worst_case_count THEN 'Worst' ELSE 'Average' END AS subtest
+SELECT id, ts, dur, name, top_level_name, iteration, 'Worst' AS subtest
 FROM ranked
+WHERE is_worst
+UNION ALL
+SELECT id, ts, dur, name, top_level_name, iteration, 'Average'
+FROM ranked
+WHERE NOT is_worst
+UNION ALL
+SELECT id, ts, dur, name, top_level_name, iteration, 'First'
+FROM _chrome_jetstream_3_measure_slice
+WHERE iteration = 0
 UNION ALL
 SELECT id, ts, dur, 'WSL', 'WSL', 0, name
 FROM _chrome_jetstream_3_wsl_slice;

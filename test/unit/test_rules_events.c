@@ -167,6 +167,12 @@ static const struct rule rules[] = {
      "cr-a-playstore_version_code,101,-;cr-background_tracing_metadata,-,;cr-a-field_trial_hashes,-,{ name: 1, group: "
      "2 "
      "} { name: 3, group: 4 } \n{ name: 5, group: 6 } ;cr-b-package-name,-,com.c"},
+    {"pieces of work of Android's compositor",
+     THREAD "1{8:6 10:1 11{9:3 11:2 2007{1:1 2'in' 3:7 4{1{1{2:40} 4{2:5}} 2{2:3}}}}} 1{8:7 10:1 11{9:1 11:2 23'a' "
+            "2007{3:8}}} 1{8:8 10:1 11{9:2 11:2}}",
+     "INCLUDE PERFETTO MODULE android.surfaceflinger; SELECT ts, source, output_name, sf_vsync, sf_cpu_commit_nanos, "
+     "skia_submit_nanos, gpu_composited_layers, dpu_composited_layers FROM android_surfaceflinger_workloads",
+     "6,FRAME_SIGNAL,in,7,40,5,-,3"},
     {"fields that nothing describes are counted", THREAD "1{8:6 10:1 11{9:3 11:2 9999:3 9998{1:1}}}",
      "SELECT value FROM stats WHERE name = 'unknown_extension_fields'", "2"},
     {"tracks whose parent nothing describes have no place, until it does",

@@ -192,7 +192,8 @@ WITH
 SELECT cuj_id, max(layer_name) AS layer_name
 FROM layers
 GROUP BY cuj_id
-HAVING max(marked) OR max(n) = 1;
+HAVING max(marked) OR max(n) = 1
+ORDER BY max(marked) DESC, cuj_id;
 
 -- Journeys judged by their frames. Those that were called off are not here, nor, of releases that do not tell, those of 4 ms
 -- and less.

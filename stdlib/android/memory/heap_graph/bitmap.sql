@@ -101,7 +101,7 @@ WITH
       nullif(_bitmap_field(o.object_data_id, 'mSourceId'), -1) AS source_id
     FROM heap_graph_object AS o
     JOIN heap_graph_class AS c ON c.id = o.type_id
-    WHERE coalesce(c.deobfuscated_name, c.name) = 'android.graphics.Bitmap'
+    WHERE 'android.graphics.Bitmap' IN (c.name, c.deobfuscated_name)
   ),
   sources AS (
     SELECT
