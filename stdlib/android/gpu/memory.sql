@@ -1,8 +1,8 @@
 -- Memory of GPUs by process.
 
-INCLUDE PERFETTO MODULE counters.intervals;
+INCLUDE PERFETTO MODULE linux.memory.general;
 
--- The spans in which it stayed the same, in bytes.
+-- The spans from value to value, in bytes. The last one of a process goes to its end, or that of the trace.
 CREATE PERFETTO TABLE android_gpu_memory_per_process(
   -- When the value began.
   ts TIMESTAMP,
@@ -13,11 +13,6 @@ CREATE PERFETTO TABLE android_gpu_memory_per_process(
   -- Bytes of GPU memory.
   gpu_memory LONG
 ) AS
-SELECT i.ts, i.dur, t.upid, CAST(i.value AS INT) AS gpu_memory
-FROM counter_leading_intervals!((
-  SELECT c.id, c.ts, c.track_id, c.value
-  FROM counter AS c
-  JOIN track AS t ON t.id = c.track_id
-  WHERE t.name = 'GPU Memory'
-)) AS i
-JOIN process_counter_track AS t ON t.id = i.track_id;
+SELECT ts, dur, upid, cast_int!(value) AS gpu_memory
+FROM _all_counters_per_process
+WHERE name = 'GPU Memory';
