@@ -61,7 +61,7 @@ static void from_base64(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     sqlite3_free(text);
 }
 
-/* A hexadecimal number as an integer: blanks around it and 0x in front are fine. */
+/* A hexadecimal number as an integer: blanks around it, a sign and 0x in front are fine. */
 static void unhex(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     (void)argc;
@@ -72,6 +72,9 @@ static void unhex(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         in.p++, in.len--;
     while (in.len && strchr(" \t\r\n\f\v", in.p[in.len - 1]))
         in.len--;
+    bool negative = in.len && in.p[0] == '-';
+    if (in.len && (negative || in.p[0] == '+'))
+        in.p++, in.len--;
     if (in.len > 1 && in.p[0] == '0' && (in.p[1] | 0x20) == 'x')
         in.p += 2, in.len -= 2;
     uint64_t v = 0;
@@ -84,7 +87,7 @@ static void unhex(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     if (bad)
         function_error(ctx, "UNHEX: invalid hex string");
     else
-        sqlite3_result_int64(ctx, (int64_t)v);
+        sqlite3_result_int64(ctx, (int64_t)(negative ? 0 - v : v));
 }
 
 /* SQLite's own unhex(text, ignored): hex digits to a blob. */
