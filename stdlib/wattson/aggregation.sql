@@ -49,8 +49,8 @@ RETURNS TableOrSubquery AS
     coalesce(a.package_name, '') AS package_name,
     a.mw_ns / 1e9 AS estimated_mws,
     a.mw_ns / w.dur AS estimated_mw,
-    coalesce(i.mws, 0.0) AS idle_transitions_mws,
-    a.mw_ns / 1e9 + coalesce(i.mws, 0.0) AS total_mws
+    coalesce(i.mws, 0) AS idle_transitions_mws,
+    a.mw_ns / 1e9 + coalesce(i.mws, 0) AS total_mws
   FROM _agg_active AS a
   JOIN $window_table AS w USING (period_id)
   LEFT JOIN _agg_idle AS i ON i.period_id = a.period_id AND i.utid = a.utid
@@ -87,7 +87,8 @@ RETURNS TableOrSubquery AS
 );
 
 -- Parts of the host in windows: period_id, period_dur, subsystem ('CPU', 'GPU', 'TPU'), breakdown_type ('CORE', 'POLICY', 'DSU',
--- 'TOTAL'), component_id, parent_id (the policy of a core), estimated_mw, estimated_mws. A subsystem's total has its cores once.
+-- 'TOTAL'), component_id, parent_id (the policy of a core), estimated_mw, estimated_mws. The total of CPUs comes last and
+-- has their cores once.
 CREATE PERFETTO MACRO wattson_rails_aggregation(
   -- The windows: ts, dur, period_id.
   window_table TableOrSubquery
@@ -123,16 +124,16 @@ RETURNS TableOrSubquery AS
       UNION ALL
       SELECT period_id, period_dur, 'CPU', 'DSU', NULL, NULL, dsu_scu_mw FROM _rails WHERE dsu_scu_mw IS NOT NULL
       UNION ALL
-      SELECT period_id, period_dur, 'CPU', 'TOTAL', NULL, NULL, sum(mw) + coalesce(dsu_scu_mw, 0.0)
-      FROM _rail_cores
-      JOIN (SELECT period_id, dsu_scu_mw FROM _rails) USING (period_id)
-      GROUP BY period_id
-      UNION ALL
       SELECT period_id, period_dur, 'GPU', 'TOTAL', NULL, NULL, gpu_mw FROM _rails WHERE gpu_mw IS NOT NULL
       UNION ALL
       SELECT period_id, period_dur, 'TPU', 'TOTAL', NULL, NULL, tpu_mw FROM _rails WHERE tpu_mw IS NOT NULL
     )
   SELECT *, estimated_mw * period_dur / 1e9 AS estimated_mws FROM _rail_parts
+  UNION ALL
+  SELECT period_id, period_dur, 'CPU', 'TOTAL', NULL, NULL, sum(estimated_mw), sum(estimated_mw) * period_dur / 1e9
+  FROM _rail_parts
+  WHERE breakdown_type IN ('POLICY', 'DSU')
+  GROUP BY period_id
 );
 
 -- What the estimates are worth.

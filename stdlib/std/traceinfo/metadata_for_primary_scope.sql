@@ -1,4 +1,4 @@
--- The metadata of the first trace and of the host, without those of other traces and machines.
+-- One entry of each name: that of the first trace and machine that tell one.
 
 CREATE PERFETTO TABLE _metadata_for_primary_scope(
   name STRING,
@@ -7,7 +7,8 @@ CREATE PERFETTO TABLE _metadata_for_primary_scope(
   key_type STRING
 ) AS
 SELECT name, str_value, int_value, key_type
-FROM metadata
-WHERE
-  coalesce(machine_id, 0) = 0
-  AND coalesce(trace_id, 0) = coalesce((SELECT min(trace_id) FROM metadata), 0);
+FROM (
+  SELECT *, row_number() OVER (PARTITION BY name ORDER BY trace_id NULLS LAST, machine_id NULLS LAST) AS place
+  FROM metadata
+)
+WHERE place = 1;

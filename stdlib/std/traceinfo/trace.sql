@@ -1,4 +1,4 @@
--- What the metadata says of each trace of the file, one row a trace.
+-- What the metadata says of each trace of the file, one row a trace; machines by the names of their systems, or else by number.
 
 CREATE PERFETTO TABLE _metadata_by_trace(
   trace_id LONG,
@@ -9,22 +9,31 @@ CREATE PERFETTO TABLE _metadata_by_trace(
   trace_trigger STRING,
   machines STRING
 ) AS
+WITH
+  traces AS (SELECT DISTINCT trace_id FROM metadata WHERE trace_id IS NOT NULL),
+  places AS (
+    SELECT trace_id, machine_id, min(id) AS first
+    FROM metadata
+    WHERE trace_id IS NOT NULL AND machine_id IS NOT NULL
+    GROUP BY trace_id, machine_id
+  )
 SELECT
   t.trace_id,
-  max(iif(m.name = 'unique_session_name', m.str_value, NULL)) AS unique_session_name,
-  max(iif(m.name = 'trace_uuid', m.str_value, NULL)) AS trace_uuid,
-  max(iif(m.name = 'trace_type', m.str_value, NULL)) AS trace_type,
-  max(iif(m.name = 'trace_size_bytes', m.int_value, NULL)) AS trace_size_bytes,
-  max(iif(m.name = 'trace_trigger', m.str_value, NULL)) AS trace_trigger,
-  (
-    SELECT group_concat(name, ', ')
-    FROM (
-      SELECT coalesce(k.name, k.sysname) AS name
-      FROM machine AS k
-      WHERE k.id IN (SELECT x.machine_id FROM metadata AS x WHERE x.trace_id = t.trace_id)
-      ORDER BY k.id
-    )
+  extract_metadata_for_trace(t.trace_id, 'unique_session_name') AS unique_session_name,
+  extract_metadata_for_trace(t.trace_id, 'trace_uuid') AS trace_uuid,
+  extract_metadata_for_trace(t.trace_id, 'trace_type') AS trace_type,
+  extract_metadata_for_trace(t.trace_id, 'trace_size_bytes') AS trace_size_bytes,
+  extract_metadata_for_trace(t.trace_id, 'trace_trigger') AS trace_trigger,
+  coalesce(
+    (
+      SELECT
+        group_concat(
+          coalesce(extract_metadata_for_machine(p.machine_id, 'system_name'), 'Machine ' || p.machine_id), ', '
+          ORDER BY p.first
+        )
+      FROM places AS p
+      WHERE p.trace_id = t.trace_id
+    ),
+    ''
   ) AS machines
-FROM (SELECT DISTINCT trace_id FROM metadata WHERE trace_id IS NOT NULL) AS t
-JOIN metadata AS m ON m.trace_id = t.trace_id OR m.trace_id IS NULL
-GROUP BY t.trace_id;
+FROM traces AS t;
