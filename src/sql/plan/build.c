@@ -111,7 +111,7 @@ static bool read_items(struct reader *r, const struct sql_select *s)
     return true;
 }
 
-static bool read_groups(struct reader *r, const struct sql_select *s)
+bool plan_read_groups(struct reader *r, const struct sql_select *s)
 {
     struct query_plan *p = r->plan;
     for (const struct sql_expr *x = s->group; x; x = x->next) {
@@ -257,7 +257,7 @@ static bool read_core(struct reader *r, const struct sql_select *s)
     r->aliases_allowed = true; /* not in the list itself */
     if (s->where && !read_conjunction(r, s->where, p->where, &p->n_where))
         return false;
-    if (!read_groups(r, s))
+    if (!plan_read_groups(r, s))
         return false;
     r->aggregates_allowed = r->windows_allowed = true;
     r->aliases_allowed = false;
@@ -328,9 +328,10 @@ static struct query_plan *try_core(struct reader *outer, const struct sql_query 
         return NULL;
     r.ctes = &own;
     r.below_any = below_any;
-    bool ok = asked->keyed  ? plan_read_keyed_core(&r, outer, s, asked->keyed)
-              : asked->list ? plan_read_list_core(&r, s, asked->list)
-                            : read_core(&r, s);
+    bool ok = asked->keyed        ? plan_read_keyed_core(&r, outer, s, asked->keyed)
+              : asked->correlated ? plan_read_correlated_core(&r, s, asked->correlated)
+              : asked->list       ? plan_read_list_core(&r, s, asked->list)
+                                  : read_core(&r, s);
     if (ok && !p->arena.failed && plan_is_worth_it(p, outer->plan || outer->always || outer->loop_arm, outer->direct))
         return p;
     plan_free(p);
@@ -342,15 +343,15 @@ enum { MAX_RETRIES = 12 /* in a statement */ };
 struct query_plan *plan_build_core(struct reader *outer, const struct sql_query *q, const struct sql_select *s,
                                    const struct sql_tree *tree, const struct cte_scope *ctes, const struct asked *asked)
 {
-    bool constants = !s->from && !asked->keyed && !asked->list; /* of use within another query only */
+    bool part = asked->keyed || asked->correlated || asked->list;
+    bool constants = !s->from && !part; /* of use within another query only */
     if ((!s->from && !(constants && (outer->plan || outer->loop_arm))) || outer->depth >= PLAN_MAX_DEPTH)
         return NULL;
     struct query_plan *p = try_core(outer, q, s, tree, ctes, asked, false);
     bool queries = false;
     for (const struct sql_from *f = s->from; f; f = f->next)
         queries |= f->form != SOURCE_FUNCTION;
-    if (p || !queries || asked->keyed || asked->list || !may_have_groups(s) ||
-        outer->planner->n_retries++ >= MAX_RETRIES)
+    if (p || !queries || part || !may_have_groups(s) || outer->planner->n_retries++ >= MAX_RETRIES)
         return p;
     return try_core(outer, q, s, tree, ctes, asked, true);
 }

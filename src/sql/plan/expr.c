@@ -136,7 +136,9 @@ static struct plan_expr *read_column(struct reader *r, const struct sql_expr *x)
         return NULL;
     if (!x->table.len && !x->quoted && (sql_name_is(x->name, "true") || sql_name_is(x->name, "false")))
         return plan_const(r->plan, PLAN_INT, sql_name_is(x->name, "true"));
-    return x->quoted ? NULL : read_alias(r, x);
+    if (!x->quoted && (out = read_alias(r, x)))
+        return out;
+    return read_correlated_column(r, x);
 }
 
 /* ---- operators ---- */

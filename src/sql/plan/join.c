@@ -390,7 +390,10 @@ static void run_step(struct join *j, uint32_t at, const struct batch *b)
 {
     const struct query_plan *p = j->r->plan;
     if (at == p->n_steps) {
-        j->enough = !j->sink->push(j->sink, b);
+        j->r->found += b->n;
+        if (j->r->most_found && j->r->found > j->r->most_found && !j->r->rc)
+            j->r->rc = RUN_GAVE_UP;
+        j->enough = j->r->rc || !j->sink->push(j->sink, b);
         return;
     }
     if (p->sources[p->steps[at].source].kin)

@@ -127,13 +127,13 @@ static const struct sql_expr *only_aggregate(const struct reader *r, const struc
 }
 
 /* `s.ts - max(e.ts)`: the aggregate is looked up, and the rest computed outside. */
-static void take_aggregate(const struct reader *r, struct keyed *k)
+void plan_take_aggregate(const struct reader *r, const struct sql_expr **value, const struct sql_expr **whole)
 {
-    bool ok = !is_aggregate(k->value);
-    const struct sql_expr *a = ok ? only_aggregate(r, k->value, &ok) : NULL;
+    bool ok = !is_aggregate(*value);
+    const struct sql_expr *a = ok ? only_aggregate(r, *value, &ok) : NULL;
     if (a && ok) {
-        k->whole = k->value;
-        k->value = a;
+        *whole = *value;
+        *value = a;
     }
 }
 
@@ -169,7 +169,7 @@ static bool read_keyed_value(struct reader *r, const struct sql_select *s, struc
     struct query_plan *p = r->plan;
     struct plan_expr *arg = NULL;
     r->aliases_allowed = false;
-    take_aggregate(r, k);
+    plan_take_aggregate(r, &k->value, &k->whole);
     if (k->n_ranges && read_ranged_aggregate(r, k, &arg)) {
         r->any_order = true;
         return plan_add_item(r, arg, "value", 5) && !s->query->order && !s->query->limit;

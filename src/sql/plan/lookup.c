@@ -96,6 +96,18 @@ static struct plan_expr *read_in_query(struct reader *r, const struct sql_expr *
     return out;
 }
 
+/* Of what correlated.c reads: what it reads of the rows outside are the keys. */
+static struct plan_lookup *add_correlated(struct reader *r, const struct sql_query *q, struct correlated *c)
+{
+    struct query_plan *sub = plan_build_correlated(q, c);
+    struct plan_lookup *l = add_lookup(r, c->value ? LOOKUP_VALUE : LOOKUP_EXISTS, sub, c->n);
+    if (l) {
+        l->by_rounds = true;
+        l->n_ties = sub->n_orders;
+    }
+    return l;
+}
+
 static bool is_one(struct reader *r, const struct sql_expr *limit)
 {
     struct plan_expr *n = limit ? read_constant(r, limit) : NULL;
@@ -118,7 +130,10 @@ static struct plan_expr *read_exists(struct reader *r, const struct sql_expr *x)
     if (q->offset || q->order || (q->limit && !is_one(r, q->limit)) || !asks_for_nothing(q->selects))
         return NULL;
     struct query_plan *sub = plan_build_keyed(&in, q, &k);
-    return make(r, add_keyed(r, LOOKUP_EXISTS, sub, &k, args), PLAN_INT, args);
+    if (sub)
+        return make(r, add_keyed(r, LOOKUP_EXISTS, sub, &k, args), PLAN_INT, args);
+    struct correlated c = {.outer = &in};
+    return make(r, add_correlated(r, q, &c), PLAN_INT, c.args);
 }
 
 /* What the value is where there are no rows: NULL or 0 of one aggregate, or what coalesce() makes of it. */
@@ -159,6 +174,60 @@ static enum plan_type value_type(const struct plan_lookup *l, const struct plan_
     }
 }
 
+/* Does nothing come of it where an operand is NULL? */
+static bool spreads_null(const struct sql_expr *x)
+{
+    static const char *const calls[] = {"round", "abs"};
+    bool spreads = x->kind == EXPR_BINARY && (x->op == SQL_ADD || x->op == SQL_SUBTRACT || x->op == SQL_MULTIPLY ||
+                                              x->op == SQL_DIVIDE || x->op == SQL_REMAINDER);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls && x->kind == EXPR_FUNCTION && !x->over; i++)
+        spreads |= sql_name_is(x->name, calls[i]);
+    return spreads;
+}
+
+/* of_no_rows(), or several aggregates of which one makes NULL of all. */
+static bool of_no_rows_of_several(struct reader *r, const struct sql_expr *x, enum plan_type type, int64_t *out)
+{
+    if (of_no_rows(r, x, type, out))
+        return true;
+    bool null = false;
+    for (const struct sql_expr *a = spreads_null(x) ? x->args : NULL; a && !null; a = a->next)
+        null = of_no_rows_of_several(r, a, type, out) && *out == plan_null(type);
+    *out = plan_null(type);
+    return null;
+}
+
+/* The aggregate as a part of what is computed outside; `out` itself where it is the whole. */
+static struct plan_expr *put_into(struct reader *r, const struct sql_expr *value, const struct sql_expr *whole,
+                                  struct plan_expr *out)
+{
+    if (!out || !whole)
+        return out;
+    struct reader around = *r;
+    around.known = value;
+    around.known_as = out;
+    return read_expr(&around, whole);
+}
+
+static struct plan_expr *read_correlated_value(struct reader *r, const struct sql_expr *x)
+{
+    const struct sql_query *q = x->query;
+    struct reader in = inside(r, true);
+    struct correlated c = {.outer = &in, .value = q->selects->items->expr};
+    struct plan_lookup *l = add_correlated(r, q, &c);
+    const struct plan_expr *value = l ? l->sub->items[1].expr : NULL;
+    enum plan_type type = value ? (enum plan_type)value->type : PLAN_NULL;
+    if (type == PLAN_NULL)
+        return NULL;
+    l->missing = plan_null(type);
+    if (l->sub->grouped && !q->selects->group && !of_no_rows_of_several(r, c.value, type, &l->missing))
+        return NULL;
+    struct plan_expr *out = make(r, l, type, c.args);
+    if (out)
+        out->letter = value->letter;
+    return put_into(r, c.value, c.whole, out);
+}
+
 static bool is_only_table(const struct sql_query *q)
 {
     const struct sql_from *f = q->selects->from;
@@ -182,6 +251,8 @@ static struct plan_expr *read_value(struct reader *r, const struct sql_expr *x)
         in = inside(r, true);
         sub = plan_build_keyed(&in, q, &k);
     }
+    if (!sub)
+        return read_correlated_value(r, x);
     struct plan_lookup *l = add_keyed(r, LOOKUP_VALUE, sub, &k, args);
     if (!l)
         return NULL;
@@ -198,12 +269,7 @@ static struct plan_expr *read_value(struct reader *r, const struct sql_expr *x)
     struct plan_expr *out = make(r, l, type, args);
     if (out)
         out->letter = l->aggregate == AGG_KINDS ? value->letter : 'c';
-    if (!out || !k.whole)
-        return out;
-    struct reader around = *r;
-    around.known = k.value;
-    around.known_as = out;
-    return read_expr(&around, k.whole);
+    return put_into(r, k.value, k.whole, out);
 }
 
 struct plan_expr *read_lookup_of_one(struct reader *r, const struct sql_expr *x)

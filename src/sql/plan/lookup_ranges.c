@@ -190,17 +190,34 @@ static bool sort_groups(struct run *r, struct lookup_ranges *l)
     return !r->rc;
 }
 
-/* Ranges that order come first. */
+/* Do two ranges bound what this one compares, from below and from above? */
+static bool is_bounded(const struct plan_lookup *of, uint32_t range)
+{
+    const struct plan_expr *own = of->sub->items[item_of_range(of, range)].expr;
+    bool lower = false, upper = false;
+    for (uint32_t k = 0; k < of->n_ranges; k++) {
+        if (of->ops[k] == SQL_NE || !plan_expr_equal(of->sub->items[item_of_range(of, k)].expr, own))
+            continue;
+        lower |= range_is_lower(of->ops[k]);
+        upper |= !range_is_lower(of->ops[k]);
+    }
+    return lower && upper;
+}
+
+/* Rows lie by what the first range compares. What has two bounds leaves the fewest of them, so it comes first: of
+ * `b.dur > a.dur AND b.ts BETWEEN a.ts - 1000000 AND a.ts` the times. What orders nothing comes last. */
 static void sort_ranges(struct lookup_ranges *l)
 {
     const struct plan_lookup *of = l->of;
     uint32_t n = 0;
-    for (int turn = 0; turn < 2; turn++)
-        for (uint32_t k = 0; k < of->n_ranges; k++)
-            if ((of->ops[k] == SQL_NE) == (turn == 1)) {
-                l->cuts[n] = turn == 0;
+    for (int turn = 0; turn < 3; turn++)
+        for (uint32_t k = 0; k < of->n_ranges; k++) {
+            int comes = of->ops[k] == SQL_NE ? 2 : !is_bounded(of, k);
+            if (comes == turn) {
+                l->cuts[n] = turn < 2;
                 l->by[n++] = (uint8_t)k;
             }
+        }
     l->differs = of->kind == LOOKUP_EXISTS && of->n_ranges == 1 && !l->cuts[0];
     l->exact = l->cuts[0];
     for (uint32_t k = 1; k < of->n_ranges; k++)

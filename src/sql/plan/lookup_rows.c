@@ -153,8 +153,8 @@ static int64_t is_in(struct run *r, const struct plan_expr *x, const struct look
 void eval_lookup(struct run *r, const struct plan_expr *x, const struct batch *b, int64_t *out)
 {
     const struct plan_lookup *of = x->lookup;
-    if (of->n_ranges) {
-        eval_lookup_ranges(r, x, b, out);
+    if (of->n_ranges || of->by_rounds) {
+        of->by_rounds ? eval_correlated(r, x, b, out) : eval_lookup_ranges(r, x, b, out);
         return;
     }
     const int64_t *args[PLAN_MAX_KEYS] = {NULL};

@@ -75,6 +75,7 @@ struct reader {
     const struct sql_select *left_core;  /* one in the place of a left join's right side: its source is one, too */
     const struct parameters *parameters; /* in the body of a function; else NULL */
     const struct recursion *recursion;   /* NULL: none */
+    struct correlated *correlated;       /* NULL: none */
     const struct sql_expr *known;        /* an expression that has been read: known_as; NULL: none */
     struct plan_expr *known_as;
     int depth;
@@ -223,6 +224,15 @@ enum compound plan_last_kind(const struct sql_query *q);
 /* A source of that plan for the reader's query, whose name is `alias`. */
 bool read_from_plan(struct reader *r, struct query_plan *sub, struct sql_name alias, bool left);
 /* What a core is asked for by keys: its conditions `inner = outer` have been taken out of it, and other comparisons. */
+/* A query within an expression that reads columns of the rows outside: correlated.c. */
+struct correlated {
+    struct reader *outer;
+    const struct sql_select *core;
+    const struct sql_expr *value, *whole; /* as in struct keyed */
+    struct plan_expr *args[PLAN_MAX_KEYS];
+    uint32_t n;
+};
+
 struct keyed {
     struct plan_expr *outer[PLAN_MAX_KEYS], *inner[PLAN_MAX_KEYS];
     uint32_t n;
@@ -240,6 +250,10 @@ struct list {
     const struct sql_expr *items[PLAN_MAX_KEYS];
     uint32_t n;
 };
+/* NULL: it reads nothing outside, or is not understood. */
+struct query_plan *plan_build_correlated(const struct sql_query *q, struct correlated *c);
+/* A column of the rows outside; NULL: it is none. */
+struct plan_expr *read_correlated_column(struct reader *r, const struct sql_expr *x);
 struct query_plan *plan_build_list(struct reader *outer, const struct sql_query *q, const struct list *list);
 /* Do expressions of the plan read that column? run.c asks before it has operators compute it. */
 bool plan_uses(const struct query_plan *p, uint8_t source, int16_t column);
@@ -264,6 +278,8 @@ void plan_settle_distinct(const struct reader *r);
 bool plan_settle_order(struct reader *r);
 /* The order of a recursion's step: that of the rows before, then that of its other table. recursion.c */
 bool recursion_settle(struct query_plan *p);
+/* The same of a query that rows outside ask. correlated.c */
+bool correlated_settle(struct query_plan *p);
 /* Which min() or max() gives bare columns their row; false when SQLite has rules of its own. */
 bool plan_settle_extreme(struct query_plan *p);
 
@@ -345,10 +361,12 @@ struct run {
     struct call_memo **memos;     /* by slot */
     struct lookup_rows **lookups; /* by place in the plan */
     struct lookup_ranges **lookup_ranges;
+    struct correlated_rows **correlated;
     int64_t **results; /* by window */
     struct join *join; /* what the sources are joined by, between the rounds of a recursion */
     bool keeps;        /* it is to be kept until run_close() */
     uint64_t serial, bytes, most;
+    uint64_t most_found, found; /* rows that the sources may give, and have given; 0: any number */
     uint64_t visited; /* rows of tables that were looked at */
 };
 
@@ -409,6 +427,10 @@ void eval_lookup(struct run *r, const struct plan_expr *x, const struct batch *b
 /* Those with ranges: lookup_ranges.c. */
 void lookup_ranges_free(struct lookup_ranges *l);
 void eval_lookup_ranges(struct run *r, const struct plan_expr *x, const struct batch *b, int64_t *out);
+
+/* Those that the rows of a batch ask: correlated_rows.c. */
+void correlated_rows_free(struct correlated_rows *c);
+void eval_correlated(struct run *r, const struct plan_expr *x, const struct batch *b, int64_t *out);
 
 /* The rows of the sources, joined and filtered, are handed to `push`, in batches. */
 struct sink {

@@ -90,6 +90,7 @@ struct plan_lookup {
     uint32_t n_ties;   /* the last columns order its rows: equals of one key must not have other values */
     bool last;         /* the last row is meant where others take the first */
     bool one;          /* a second row of a key is an error */
+    bool by_rounds;    /* the rows that ask are a source of the query, and the keys its columns: correlated.c */
     int64_t missing;   /* the value where no row has the keys */
 };
 

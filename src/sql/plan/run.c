@@ -437,8 +437,9 @@ bool run_open(struct run *r, const struct query_plan *p)
     r->memos = mem_zalloc((p->n_slots + 1) * sizeof(struct call_memo *));
     r->lookups = mem_zalloc((p->n_lookups + 1) * sizeof(struct lookup_rows *));
     r->lookup_ranges = mem_zalloc((p->n_lookups + 1) * sizeof(struct lookup_ranges *));
+    r->correlated = mem_zalloc((p->n_lookups + 1) * sizeof(struct correlated_rows *));
     r->results = mem_zalloc((p->n_windows + 1) * sizeof *r->results);
-    return r->lookup_ranges && r->values && r->serials && r->memos && r->lookups && r->results;
+    return r->lookup_ranges && r->correlated && r->values && r->serials && r->memos && r->lookups && r->results;
 }
 
 void run_close(struct run *r)
@@ -453,6 +454,8 @@ void run_close(struct run *r)
         lookup_rows_free(r->lookups[i]);
     for (uint32_t i = 0; r->lookup_ranges && i < r->plan->n_lookups; i++)
         lookup_ranges_free(r->lookup_ranges[i]);
+    for (uint32_t i = 0; r->correlated && i < r->plan->n_lookups; i++)
+        correlated_rows_free(r->correlated[i]);
     for (uint32_t i = 0; r->results && i < r->plan->n_windows; i++)
         mem_free(r->results[i]);
     for (uint32_t i = 0; i < PLAN_ALL_SOURCES; i++)
@@ -465,6 +468,7 @@ void run_close(struct run *r)
     mem_free(r->memos);
     mem_free(r->lookups);
     mem_free(r->lookup_ranges);
+    mem_free(r->correlated);
     mem_free(r->results);
 }
 

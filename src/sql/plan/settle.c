@@ -86,6 +86,8 @@ static bool order_of_loops(struct reader *r)
 {
     if (r->recursion && r->recursion->core == r->core)
         return recursion_settle(r->plan);
+    if (r->correlated && r->correlated->core == r->core)
+        return correlated_settle(r->plan);
     return loops_order(r->loops, r->plan->n_sources == 1 ? 0 : loops_parent(r), r->plan);
 }
 

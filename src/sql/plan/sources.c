@@ -119,19 +119,22 @@ enum {
     WORTH_A_ROW = 16 /* rows of tables that a round may go through for each row that has come; SQLite looks rows up */
 };
 
-/* The rows that the step makes of those of a round. What it finds them by stays from round to round. */
-static int run_step(struct run *step, const struct query_plan *p, const struct table *round, struct plan_answer *out)
+int run_round(struct run *step, const struct query_plan *p, const struct table *round, struct plan_answer *out)
 {
     bool first = !step->plan;
+    const uint64_t most_found = step->most_found;
     *out = (struct plan_answer){0};
     if (first && !run_open(step, p))
         step->rc = SQLITE_NOMEM;
+    step->most_found = most_found;
     step->keeps = true;
     if (first && !step->rc)
         run_open_sources(step);
     for (uint32_t i = 0; i < p->n_sources; i++)
         if (p->sources[i].round)
             step->tables[i] = round;
+    stage_free(step->made[PLAN_GROUPS]); /* of the last round */
+    step->made[PLAN_GROUPS] = NULL;
     if (!step->rc)
         run_to_answer(step, out);
     if (step->rc)
@@ -159,7 +162,7 @@ static struct table *run_recursion(struct run *r, const struct query_plan *first
             break;
         table_finalize(round);
         first->rows->rows = round;
-        r->rc = run_step(&step, first->step, round, &a);
+        r->rc = run_round(&step, first->step, round, &a);
         first->rows->rows = NULL;
     }
     plan_answer_free(&a);

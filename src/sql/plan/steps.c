@@ -261,10 +261,11 @@ static uint32_t equalities(struct plan_expr *const *terms, uint32_t n)
 static uint32_t lost_keys(const struct query_plan *p)
 {
     uint32_t lost = 0;
+    bool round = p->sources[p->steps[0].source].round; /* an index of both ends of the equality stays for all rounds */
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const struct plan_step *s = &p->steps[i];
         if (!s->by_row)
-            lost += equalities(s->where, s->n_where) + equalities(s->after, s->n_after);
+            lost += equalities(s->where, s->n_where) + equalities(s->after, s->n_after) - (round && s->by_equal);
     }
     return lost;
 }
@@ -307,6 +308,12 @@ uint64_t plan_rows_of_round(const struct query_plan *p)
     return sum;
 }
 
+/* Rows that ask come first, and what they ask for is found by them: correlated.c. */
+static bool is_asked(const struct query_plan *p)
+{
+    return p->rows && p->sources[0].round == p->rows;
+}
+
 bool plan_steps(struct query_plan *p)
 {
     int first = -1;
@@ -314,7 +321,7 @@ bool plan_steps(struct query_plan *p)
     uint64_t cheapest = UINT64_MAX;
     for (uint32_t i = 0; i < p->n_sources; i++) {
         if (plan_has_on(&p->sources[i]) || p->sources[i].kin || (p->right && i > p->right) ||
-            !steps_from(p, (uint8_t)i))
+            (i > 0 && is_asked(p)) || !steps_from(p, (uint8_t)i))
             continue;
         uint32_t lost = lost_keys(p);
         uint64_t costs = cost(p);
