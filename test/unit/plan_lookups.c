@@ -108,6 +108,65 @@ static void put_ranged_value(struct text *t, const char *const *values, uint32_t
     put(t, "%s)", aggregate ? "" : orders[pick(8)]);
 }
 
+/* FROM … WHERE, of which a condition or the value mixes columns of both queries in ways that no key or range has. */
+static void put_mixed_rows(struct text *t)
+{
+    static const char *const keys[] = {"z.track_id", "z.parent_id", "z.depth", "z.id"};
+    const char *a = one_of(plan_at->ints, 8), *b = one_of(plan_at->ints, 8), *text = one_of(plan_at->texts, 4);
+    switch (pick(5)) {
+    case 0:
+        put(t, " FROM v_thread y LEFT JOIN v_slice z ON z.depth = y.tid AND z.id < 500 WHERE y.upid = %s", a);
+        break;
+    case 1:
+        put(t, " FROM v_slice z JOIN v_thread y ON y.id = z.track_id WHERE z.depth = %s", a);
+        break;
+    default:
+        put(t, " FROM v_slice z WHERE %s = %s", keys[pick(4)], a);
+        break;
+    }
+    switch (pick(6)) {
+    case 0:
+        put(t, " AND (z.dur > %s OR z.ts < %s)", b, one_of(plan_at->ints, 8));
+        break;
+    case 1:
+        put(t, " AND z.ts + %s > z.dur", b);
+        break;
+    case 2:
+        if (text)
+            put(t, " AND (z.name < %s OR z.dur IS NULL)", text);
+        break;
+    case 3:
+        put(t, " AND coalesce(z.dur, %s) %% 3 != 1", b);
+        break;
+    default:
+        break;
+    }
+}
+
+static void put_mixed_value(struct text *t)
+{
+    static const char *const values[] = {"sum(max(z.ts, %s) - min(z.dur, %s))",
+                                         "count(CASE WHEN z.dur < %s THEN %s END)",
+                                         "coalesce(sum(z.dur + %s), 0) * 2 + coalesce(%s, 1)",
+                                         "max(z.ts - %s) - min(z.ts + %s)",
+                                         "sum(z.dur - %s) * 1.0 / count(z.dur - %s)",
+                                         "avg(z.dur / 3.0 + %s) + %s",
+                                         "min(%s, %s)",
+                                         "count(DISTINCT z.dur + %s)",
+                                         "sum(%s)"};
+    const char *a = one_of(plan_at->ints, 8), *b = one_of(plan_at->ints, 8);
+    bool first = pick(3) == 0;
+    put(t, "(SELECT ");
+    put(t, first ? "z.id + %s" : values[pick(9)], a, b);
+    put_mixed_rows(t);
+    if (first)
+        put(t, "%s", pick(2) ? " ORDER BY z.dur DESC, z.id LIMIT 1" : " LIMIT 1");
+    else if (pick(6) == 0)
+        put(t, " GROUP BY z.depth%s ORDER BY count(*) DESC, z.depth LIMIT 1",
+            pick(2) ? "" : " HAVING count(*) > 1");
+    put(t, ")");
+}
+
 void put_query_text(struct text *t)
 {
     static const char *const texts[] = {"'x' || z.id", "CASE WHEN z.ts > 40 THEN 'late' END", "'c'"};
@@ -120,6 +179,12 @@ void put_query_condition(struct text *t)
     static const char *const keys[] = {"z.id", "z.track_id", "z.depth", "z.dur", "z.parent_id"};
     static const char *const wheres[] = {"", " AND z.dur > 300", " AND z.name IS NOT NULL", " AND z.depth < 3"};
     const char *column = one_of(plan_at->ints, 8), *text = one_of(plan_at->texts, 4), *negated = pick(3) ? "" : "NOT ";
+    if (pick(6) == 0) {
+        put(t, "%sEXISTS (SELECT 1", negated);
+        put_mixed_rows(t);
+        put(t, ")");
+        return;
+    }
     switch (pick(text ? 8 : 7)) {
     case 5:
     case 6:
@@ -153,6 +218,10 @@ void put_query_condition(struct text *t)
 /* The first row of a key, or an aggregate over its rows. */
 void put_query_int(struct text *t)
 {
+    if (pick(4) == 0) {
+        put_mixed_value(t);
+        return;
+    }
     if (pick(2)) {
         put_ranged_value(t, ranged_ints, sizeof ranged_ints / sizeof *ranged_ints);
         return;

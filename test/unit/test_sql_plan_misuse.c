@@ -58,6 +58,11 @@ static const char *const places[] = {
     "SELECT id FROM # UNION SELECT $ FROM # ORDER BY 1",
     "SELECT sum(y), count(*) FROM (SELECT $ AS y FROM #)",
     "SELECT depth, $ FROM # GROUP BY depth",
+    "SELECT a.id, (SELECT $ FROM # b WHERE b.id = a.id AND b.ts + a.ts > 0) FROM # a",
+    "SELECT a.id, (SELECT sum(a.dur) + $ FROM # b WHERE b.id < a.depth) FROM # a",
+    "SELECT a.id, (SELECT $ FROM # b WHERE b.id < a.depth GROUP BY b.depth % 3 ORDER BY a.id - $ LIMIT 1) FROM # a",
+    "SELECT a.id FROM # a WHERE EXISTS (SELECT 1 FROM # b WHERE b.id < a.depth GROUP BY b.depth HAVING $ > a.ts)",
+    "SELECT a.id, (SELECT max(a.dur - b.ts) FROM # b WHERE b.id = a.id AND $ > a.dur) FROM # a",
 };
 static const char *const rows[] = {"(SELECT id, ts, dur, depth FROM v_slice LIMIT 90)", "v_slice"};
 

@@ -649,6 +649,106 @@ START_TEST(recursions)
 }
 END_TEST
 
+/* Queries within expressions that mix what they read with the rows outside: they are asked by batches of those. */
+START_TEST(correlated_queries)
+{
+    static const char *const planned[] = {
+        "SELECT s.id, (SELECT sum(min(c.ts + c.dur, s.ts + s.dur) - max(c.ts, s.ts)) FROM v_slice c WHERE c.track_id = "
+        "s.track_id AND c.ts < s.ts + s.dur AND c.ts + c.dur > s.ts AND c.dur < 9999) FROM v_slice s WHERE s.dur < "
+        "9999",
+        "SELECT s.name, sum((SELECT sum(min(c.ts, s.ts)) FROM v_slice c WHERE c.depth = s.depth AND c.ts < s.ts)) FROM "
+        "v_slice s GROUP BY 1",
+        "SELECT t.id, (SELECT name FROM v_slice s WHERE s.depth = t.tid GROUP BY name ORDER BY count(*) DESC, name "
+        "LIMIT 1) FROM v_thread t",
+        "SELECT t.id, (SELECT count(*) FROM v_slice s WHERE s.depth = t.tid GROUP BY name HAVING count(*) > t.upid "
+        "ORDER BY 1 LIMIT 1) FROM v_thread t",
+        "SELECT t.id, (SELECT sum(s.ts - t.tid) * 1.0 / count(s.ts + t.tid) + t.upid FROM v_slice s WHERE s.depth = "
+        "t.tid) FROM v_thread t",
+        "SELECT t.id, (SELECT coalesce(sum(s.ts - t.tid), 0) * 2 + t.id FROM v_slice s WHERE s.depth = t.tid) FROM "
+        "v_thread t",
+        /* no rows: 0 of count(), NULL of the others */
+        "SELECT t.id, (SELECT count(*) FROM v_slice s WHERE s.depth = t.tid AND s.dur + t.id < 0), (SELECT max(s.id + "
+        "t.id) FROM v_slice s WHERE s.depth = t.tid AND s.dur + t.id < 0) FROM v_thread t",
+        /* reals are added as SQLite finds them */
+        "SELECT t.id, (SELECT sum(s.dur / 3.0 + t.id) FROM v_slice s WHERE s.depth = t.tid) FROM v_thread t",
+        "SELECT t.id, (SELECT group_concat(s.id + t.id) FROM v_slice s WHERE s.depth = t.tid) FROM v_thread t",
+        "SELECT id FROM v_slice s WHERE EXISTS (SELECT 1 FROM v_slice c WHERE c.track_id = s.track_id AND (c.ts > s.ts "
+        "OR c.dur < s.dur) AND c.id != s.id)",
+        "SELECT count(*) FROM v_thread t WHERE NOT EXISTS (SELECT * FROM v_slice s LEFT JOIN v_slice p ON p.id = "
+        "s.parent_id WHERE s.depth = t.tid AND coalesce(p.ts, 0) > t.upid)",
+        "SELECT t.id FROM v_thread t WHERE EXISTS (SELECT 1 FROM v_slice s WHERE s.depth = t.tid GROUP BY s.name "
+        "HAVING count(*) > t.upid)",
+        /* the same value of the first row, whichever that is */
+        "SELECT s.id, (SELECT s.ts + c.depth FROM v_slice c WHERE c.id = s.parent_id LIMIT 1) FROM v_slice s",
+        "SELECT s.id, (SELECT c.ts - s.ts AS d FROM v_slice c WHERE c.track_id = s.track_id AND c.ts >= s.ts ORDER BY "
+        "d, c.id LIMIT 1) FROM v_slice s",
+        /* a query within the query, which looks outside of both */
+        "SELECT t.id, (SELECT count(*) FROM v_slice s WHERE s.depth = t.tid AND (SELECT count(*) FROM v_slice c WHERE "
+        "c.parent_id = s.id AND c.ts > 5) < t.upid + s.ts % 2) FROM v_thread t",
+    };
+    static const char *const others[] = {
+        /* an aggregate of nothing but outer columns is the outer query's */
+        "SELECT (SELECT sum(t.tid) FROM v_slice s WHERE s.depth = t.tid AND s.dur + t.id > 0) FROM v_thread t",
+        "SELECT t.id, (SELECT count(*) FROM v_slice s WHERE s.depth = t.tid AND sum(t.id) > 0) FROM v_thread t",
+        "SELECT t.upid, (SELECT max(s.ts + t.upid) FROM v_slice s WHERE s.depth = t.upid), count(*) FROM v_thread t "
+        "GROUP BY t.upid",
+        "SELECT t.upid, (SELECT max(s.ts + sum(t.tid)) FROM v_slice s WHERE s.depth = t.upid) FROM v_thread t GROUP BY "
+        "1",
+        /* sums that overflow, and values of several types */
+        "SELECT t.id, (SELECT sum(s.dur * 4611686018427387904 + t.tid) FROM v_slice s WHERE s.depth = t.tid) FROM "
+        "v_thread t",
+        "SELECT t.id, (SELECT iif(s.id % 2, s.dur + t.id, s.name) FROM v_slice s WHERE s.id = t.tid) FROM v_thread t",
+        "SELECT t.id, (SELECT s.name || t.name FROM v_slice s WHERE s.id = t.tid + t.upid) AS x FROM v_thread t ORDER "
+        "BY x COLLATE NOCASE, 1",
+        "SELECT t.id, (SELECT count(*) FROM v_slice s WHERE s.name = t.name COLLATE NOCASE) FROM v_thread t",
+        "SELECT t.id, (SELECT count(*) FROM v_slice s WHERE s.name COLLATE NOCASE > t.name AND s.depth = t.tid) FROM "
+        "v_thread t",
+        /* which row is the first nobody knows */
+        "SELECT t.id, (SELECT s.id + t.id FROM v_slice s WHERE s.depth = t.tid) FROM v_thread t",
+        "SELECT t.id, (SELECT s.id + t.id FROM v_slice s WHERE s.depth = t.tid ORDER BY s.name LIMIT 1) FROM v_thread "
+        "t",
+        "SELECT t.id, (SELECT s.name FROM v_slice s WHERE s.depth = t.tid GROUP BY s.name ORDER BY count(*) LIMIT 1) "
+        "FROM v_thread t",
+        "SELECT t.id, (SELECT max(s.ts + t.id) || s.name FROM v_slice s WHERE s.depth = t.tid) FROM v_thread t",
+        "SELECT t.id, (SELECT s.name FROM v_slice s WHERE s.depth = t.tid GROUP BY s.depth ORDER BY max(s.ts)) FROM "
+        "v_thread t",
+        /* GROUP BY and ORDER BY see nothing outside */
+        "SELECT t.id, (SELECT s.ts FROM v_slice s WHERE s.id = t.tid ORDER BY s.ts - t.id LIMIT 1) FROM v_thread t",
+        "SELECT t.id, (SELECT s.ts - t.id FROM v_slice s WHERE s.id = t.tid ORDER BY s.ts - t.id LIMIT 1) FROM "
+        "v_thread t",
+        "SELECT t.id, (SELECT count(*) FROM v_slice s WHERE s.id = t.tid GROUP BY s.ts - t.id LIMIT 1) FROM v_thread t",
+        "SELECT t.id, (SELECT s.ts - t.id AS x FROM v_slice s WHERE s.id = t.tid GROUP BY x LIMIT 1) FROM v_thread t",
+        /* names: an alias, a column outside that the query has, too, words for truth */
+        "SELECT t.id AS ts, (SELECT count(*) FROM v_slice s WHERE s.depth = tid AND ts + upid > 9) FROM v_thread t",
+        "SELECT t.id, (SELECT s.ts + upid AS tid FROM v_slice s WHERE s.id = tid) FROM v_thread t",
+        "SELECT t.id, (SELECT s.ts + tid AS x FROM v_slice s WHERE s.id = upid AND x > 3) FROM v_thread t",
+        "SELECT q.\"true\", (SELECT count(*) FROM v_slice s WHERE s.depth = q.k AND true + s.ts > 1) FROM (SELECT "
+        "depth AS k, 5 AS \"true\" FROM v_slice) q",
+        "SELECT t.id, (SELECT count(*) FROM v_slice s WHERE s.depth = t.tid AND \"upid\" + s.ts > 9) FROM v_thread t",
+        /* in order of lists, and windows */
+        "SELECT t.id, (SELECT sum(s.dur / 3.0 + t.id) FROM v_slice s WHERE s.depth IN (7, 3, t.tid)) FROM v_thread t",
+        "SELECT t.id, (SELECT row_number() OVER (ORDER BY s.id) + t.id FROM v_slice s WHERE s.depth = t.tid) FROM "
+        "v_thread t",
+        "SELECT t.id, (SELECT DISTINCT s.depth + t.id FROM v_slice s WHERE s.depth = t.tid) FROM v_thread t",
+        "SELECT t.id, (SELECT s.id + t.id FROM v_slice s WHERE s.depth = t.tid UNION SELECT 5) FROM v_thread t",
+        "SELECT t.id, (SELECT s.id + t.id FROM v_slice s WHERE s.depth = t.tid ORDER BY s.id LIMIT 1 OFFSET 2) FROM "
+        "v_thread t",
+        "SELECT t.id, (SELECT s.id + t.id FROM v_slice s WHERE s.depth = t.tid ORDER BY s.id LIMIT 0) FROM v_thread t",
+        "SELECT t.id, (SELECT count(s.id + t.id) FROM v_slice s WHERE s.depth = t.tid LIMIT 0) FROM v_thread t",
+        /* a join with nothing that finds rows, and a right join */
+        "SELECT t.id, (SELECT count(*) FROM v_slice s WHERE s.depth != t.tid OR s.dur > t.id) FROM v_thread t",
+        "SELECT t.id, EXISTS (SELECT 1 FROM v_slice s WHERE s.depth != t.tid OR s.dur > t.id) FROM v_thread t",
+        "SELECT t.id, (SELECT count(*) FROM v_counter c RIGHT JOIN v_slice s ON c.id = s.id WHERE s.depth = t.tid AND "
+        "s.ts > t.upid) FROM v_thread t",
+    };
+    struct mirror m;
+    mirror_open(&m, 2061, PLAN_ROWS);
+    EACH(&m, planned, PLANNED);
+    EACH(&m, others, EITHER);
+    mirror_close(&m);
+}
+END_TEST
+
 Suite *sql_plan_shapes_suite(void);
 Suite *sql_plan_shapes_suite(void)
 {
@@ -673,6 +773,7 @@ Suite *sql_plan_shapes_suite(void)
     tcase_add_test(t, recursions);
     tcase_add_test(t, rounds_do_not_go_through_a_table);
     tcase_add_test(t, columns_of_with);
+    tcase_add_test(t, correlated_queries);
     suite_add_tcase(s, t);
     return s;
 }

@@ -85,6 +85,31 @@ static bool has_no_bare_columns(const struct query_plan *p)
     return true;
 }
 
+/* Terms of GROUP BY and ORDER BY see nothing outside, but for the names that the list gives. */
+static bool is_inside(const struct reader *r, const struct sql_expr *x)
+{
+    struct plan_expr *found;
+    bool known = x->kind != EXPR_COLUMN || scope_find(r, x, &found) > 0;
+    for (const struct sql_item *i = r->core->items; !known && !x->table.len && i; i = i->next)
+        known = i->alias.len && sql_name_equal(i->alias, x->name);
+    if (!known || x->query || x->in_table)
+        return false;
+    for (const struct sql_expr *a = x->args; a; a = a->next)
+        if (!is_inside(r, a))
+            return false;
+    return true;
+}
+
+static bool terms_are_inside(const struct reader *r, const struct sql_select *s)
+{
+    bool inside = true;
+    for (const struct sql_expr *x = s->group; x && inside; x = x->next)
+        inside = is_inside(r, x);
+    for (const struct sql_order *o = s->query->order; o && inside; o = o->next)
+        inside = is_inside(r, o->expr);
+    return inside;
+}
+
 static bool read_value(struct reader *r, const struct sql_select *s, struct correlated *c)
 {
     struct query_plan *p = r->plan;
@@ -102,7 +127,8 @@ bool plan_read_correlated_core(struct reader *r, const struct sql_select *s, str
     r->core = s;
     r->correlated = c;
     r->aliases_allowed = false;
-    if (!s->from || !row || !add_asking_rows(p) || !read_from(r, s->from) || p->right || p->n_sources < 2)
+    if (!s->from || !row || !add_asking_rows(p) || !read_from(r, s->from) || p->right || p->n_sources < 2 ||
+        !terms_are_inside(r, s))
         return false;
     r->aliases_allowed = true;
     if ((s->where && !read_conjunction(r, s->where, p->where, &p->n_where)) || !plan_read_groups(r, s) ||

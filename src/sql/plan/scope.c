@@ -70,6 +70,8 @@ struct scope_entry *scope_add_entry(struct reader *r, struct sql_name alias, uin
 bool scope_add_column(struct reader *r, struct scope_entry *e, struct sql_name name, struct plan_expr *x)
 {
     char *made = NULL;
+    if (sql_name_is(name, "true") || sql_name_is(name, "false")) /* SQLite calls it column1, or what its place is */
+        return false;
     for (int again = 1; scope_find_in(e, name, true); again++) {
         if (again > 3 || memchr(name.p, ':', name.len))
             return false;
