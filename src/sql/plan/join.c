@@ -176,6 +176,15 @@ static void put_all(struct join *j, uint32_t at, const struct batch *b, const in
     hand_on(j, at, &pairs);
 }
 
+/* Joins a batch to the only row of a source, which no key finds: a sum of all, the bounds of a window. */
+static void join_to_one(struct join *j, uint32_t at, const struct batch *b)
+{
+    int64_t *keys = j->steps[at].keys;
+    for (uint32_t i = 0; i < b->n; i++)
+        keys[i] = j->steps[at].index.rows[0];
+    put_all(j, at, b, keys);
+}
+
 /* The pairs of the rows found, as many at a time as the batch has room for. */
 static void put_found(struct join *j, uint32_t at, const struct batch *b, const uint32_t *found, uint32_t n,
                       const int64_t *keys)
@@ -386,6 +395,13 @@ static void join_by_tree(struct join *j, uint32_t at, const struct batch *b)
     }
 }
 
+static bool is_to_one(const struct join *j, uint32_t at)
+{
+    const struct plan_step *s = &j->r->plan->steps[at];
+    const struct step_state *st = &j->steps[at];
+    return st->index.n == 1 && !s->n_keys && !s->n_ranges && !s->n_after && !st->matched;
+}
+
 static void run_step(struct join *j, uint32_t at, const struct batch *b)
 {
     const struct query_plan *p = j->r->plan;
@@ -400,6 +416,8 @@ static void run_step(struct join *j, uint32_t at, const struct batch *b)
         join_by_tree(j, at, b);
     else if (p->steps[at].by_row)
         join_by_row(j, at, b);
+    else if (is_to_one(j, at))
+        join_to_one(j, at, b);
     else if (p->steps[at].n_ranges)
         join_by_ranges(j, at, b);
     else

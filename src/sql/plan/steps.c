@@ -3,6 +3,18 @@
  * such; a table whose row number is asked for comes before those that need a hash, those before ones with a range. */
 #include "sql/plan/plan_private.h"
 
+enum { ROWS_OF_QUERY = 100000 /* as nobody knows */ };
+
+/* Of a query: one where it is an aggregate of all rows, and no more than its LIMIT. */
+static uint32_t rows_of_query(const struct query_plan *sub)
+{
+    if (sub->step || sub->next_arm)
+        return ROWS_OF_QUERY;
+    if (sub->grouped && !sub->n_keys)
+        return 1;
+    return sub->limit >= 0 && sub->limit < ROWS_OF_QUERY ? (uint32_t)sub->limit : ROWS_OF_QUERY;
+}
+
 static uint32_t rows_of(const struct query_plan *p, uint32_t source)
 {
     const struct plan_source *s = &p->sources[source];
@@ -10,7 +22,9 @@ static uint32_t rows_of(const struct query_plan *p, uint32_t source)
         return s->values->n_rows;
     if (s->table.outline)
         return args_rows_likely(p, (uint8_t)source);
-    return s->sub || s->batches || s->pointer || s->round ? 100000 : s->table.table->n_rows;
+    if (s->sub)
+        return rows_of_query(s->sub);
+    return s->batches || s->pointer || s->round ? ROWS_OF_QUERY : s->table.table->n_rows;
 }
 
 /* A condition `column of source = expression over the placed ones`. */

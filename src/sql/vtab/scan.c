@@ -26,6 +26,12 @@ VECTORISED static void range_words(const int64_t *v, uint32_t n, int64_t lo, int
         mask[i] &= (uint8_t)((v[i] >= lo) & (v[i] <= hi));
 }
 
+VECTORISED static void other_words(const int64_t *v, uint32_t n, int64_t lo, int64_t hi, int64_t null, uint8_t *mask)
+{
+    for (uint32_t i = 0; i < n; i++)
+        mask[i] &= (uint8_t)(((v[i] < lo) | (v[i] > hi)) & (v[i] != null));
+}
+
 /* What the summary of a chunk says about a test. */
 static enum verdict judge(const struct test *t, const struct col_chunk *k)
 {
@@ -124,6 +130,34 @@ static void row_number_test(struct test *t, uint32_t lo, uint32_t n, uint8_t *ma
             mask[i] = test_word(t, (int64_t)lo + i);
 }
 
+/* The same test as a range, where what is not NULL makes one. */
+static struct test as_range(const struct test *t)
+{
+    struct test out = *t;
+    if (t->kind == TEST_NOT_NULL && t->type != COL_F64) {
+        out.kind = TEST_RANGE;
+        out.lo = column_null(t->type) + 1;
+        out.hi = t->type == COL_STR ? UINT32_MAX : INT64_MAX;
+    }
+    return out;
+}
+
+static void test_words(struct test *t, const int64_t *words, uint32_t n, uint8_t *mask)
+{
+    const struct test range = as_range(t);
+    if (range.kind == TEST_RANGE && t->type != COL_F64 && (t->type != COL_STR || range.lo > column_null(COL_STR))) {
+        range_words(words, n, range.lo, range.hi, mask); /* NULL lies below every range */
+        return;
+    }
+    if (t->kind == TEST_NE && t->type != COL_F64) {
+        other_words(words, n, t->lo, t->hi, column_null(t->type), mask);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (mask[i])
+            mask[i] = test_word(t, words[i]);
+}
+
 /* Applies one test to n rows from `lo` on; false when none can be left. */
 static bool apply(const struct table *table, struct test *t, uint32_t lo, uint32_t n, uint8_t *mask, int64_t *words)
 {
@@ -140,20 +174,15 @@ static bool apply(const struct table *table, struct test *t, uint32_t lo, uint32
             return v == ALL;
         if (k->kind == CHUNK_CONST)
             return test_word(t, k->base);
-        if (t->kind == TEST_RANGE) {
+        const struct test range = as_range(t);
+        if (range.kind == TEST_RANGE) {
             k = column_chunk(c, chunk);
-            if (range_packed(t, k, column_codes(c, k), lo & COL_CHUNK_MASK, n, mask))
+            if (range_packed(&range, k, column_codes(c, k), lo & COL_CHUNK_MASK, n, mask))
                 return true;
         }
     }
     column_unpack(c, lo, n, words);
-    if (t->kind == TEST_RANGE && t->type != COL_F64 && t->type != COL_STR) {
-        range_words(words, n, t->lo, t->hi, mask); /* COL_NULL lies below every range */
-        return true;
-    }
-    for (uint32_t i = 0; i < n; i++)
-        if (mask[i])
-            mask[i] = test_word(t, words[i]);
+    test_words(t, words, n, mask);
     return true;
 }
 
