@@ -1,6 +1,7 @@
 /* The rows of the sources: one is scanned, each further one is joined by its row number or by its keys.
  * Batches of row numbers go from step to step; values are fetched when an expression asks for them. */
 #include "sql/plan/join_private.h"
+#include "sql/plan/range_words.h"
 #include "sql/vtab/vtab.h"
 
 #include <string.h>
@@ -41,7 +42,8 @@ static uint32_t keep_partnered(struct join *j, const struct plan_step *step, uin
     return n;
 }
 
-bool join_index_build(struct join *j, const struct plan_step *step, struct key_index *h)
+bool join_index_build(struct join *j, const struct plan_step *step, struct key_index *h, const int64_t *only,
+                      uint32_t n_only)
 {
     struct run *r = j->r;
     struct scan scan;
@@ -49,6 +51,8 @@ bool join_index_build(struct join *j, const struct plan_step *step, struct key_i
     const struct table *t = r->tables[step->source];
     bool inner = !r->plan->sources[step->source].left;
     scan_open(r, step, &scan);
+    if (only)
+        narrow_to_keys(r, &scan, step, only, n_only);
     int64_t *words = mem_alloc((step->n_keys + 1) * (size_t)BATCH * 2 * sizeof *words);
     if (!words)
         r->rc = SQLITE_NOMEM;
@@ -429,8 +433,27 @@ enum {
     FEW_ROWS = 1 << 16,
     FEW_ASK = 8, /* times as many rows has the source as that which asks */
     LEAST_WALKED = 512,
+    LEAST_WAITED = 2048, /* rows of an index that is made when the first rows ask */
     WALKS = 16 /* through as many rows as the source has take no longer than its index */
 };
+
+/* Do the ranges bound from both ends what the first of them compares? Rows between them are few then. */
+static bool has_both_bounds(const struct plan_step *s)
+{
+    bool lower = false, upper = false;
+    for (uint32_t k = 0; k < s->n_ranges; k++) {
+        bool same = plan_expr_equal(s->ranges[k].own, s->ranges[0].own);
+        lower |= same && range_is_lower(s->ranges[k].op);
+        upper |= same && !range_is_lower(s->ranges[k].op);
+    }
+    return lower && upper;
+}
+
+/* Is the key a column of integers? */
+static bool is_of_column(const struct plan_step *s)
+{
+    return s->n_keys == 1 && s->columns[0] >= 0 && s->keys[0]->type == PLAN_INT;
+}
 
 /* Ways that cost nothing before a row asks: where few do, or the index is there. */
 static bool needs_nothing(struct join *j, uint32_t at)
@@ -447,14 +470,15 @@ static bool needs_nothing(struct join *j, uint32_t at)
     if (s->by_row) {
         st->tests_found = s->n_tests && (j->r->keeps || ask < t->n_rows / FEW_ASK);
     } else if (s->n_ranges && !s->by_sorted) {
-        st->walks = name && !s->n_tests && t->n_rows >= LEAST_WALKED && t->n_rows >= ask / 2 &&
-                    steps_is_sorted_range(p, &s->ranges[0]);
+        bool sorted = name && t->n_rows >= LEAST_WALKED && t->n_rows >= ask / 2 && !s->n_tests &&
+                      steps_is_sorted_range(p, &s->ranges[0]);
+        st->walks = sorted && (has_both_bounds(s) || !is_of_column(s));
+        st->waits = !st->walks && is_of_column(s) && !s->n_tests && t->n_rows >= LEAST_WAITED;
         st->may_walk = (uint64_t)t->n_rows * WALKS;
-    } else if (j->r->keeps && s->n_keys == 1 && s->columns[0] >= 0 && s->keys[0]->type == PLAN_INT && known &&
-               known->vtab && known->table == t) {
+    } else if (j->r->keeps && is_of_column(s) && known && known->vtab && known->table == t) {
         st->indexed = known->vtab;
     }
-    return st->tests_found || st->walks || st->indexed;
+    return st->tests_found || st->walks || st->waits || st->indexed;
 }
 
 /* What the step finds rows by. */
@@ -468,7 +492,7 @@ static bool build_step(struct join *j, uint32_t at)
     if (s->by_row)
         ok = key_index_pass(j->r, s, &st->index);
     else if (!s->by_sorted)
-        ok = join_index_build(j, s, &st->index);
+        ok = join_index_build(j, s, &st->index, NULL, 0);
     bool none = s->by_row ? st->index.passes && !st->index.n : !s->by_sorted && !st->index.n;
     j->nothing |= ok && none && !j->r->plan->sources[s->source].left && s->source >= j->r->plan->right;
     if (ok && s->n_ranges && !s->by_sorted && !j->nothing)
@@ -524,6 +548,7 @@ static void close_steps(struct join *j)
         mem_free(j->steps[at].list);
         mem_free(j->steps[at].keys);
         mem_free(j->steps[at].matched);
+        mem_free(j->steps[at].only);
         vec_free(&j->steps[at].kin);
         for (uint32_t k = 0; k < PLAN_ALL_SOURCES; k++) {
             mem_free(j->steps[at].out[k]);

@@ -88,6 +88,10 @@ bool run_alloc_rows(struct run *r, uint32_t **out, uint64_t n);
 /* Narrows the scan of the first step to the rows that a later step can join, when it knows few keys: narrow.c. */
 void narrow_scan(struct run *r, struct scan *scan, const struct plan_step *first, const struct plan_step *later,
                  const struct key_index *h);
+/* Narrows the scan of a step to the rows of these of its only key, ascending. */
+void narrow_to_keys(struct run *r, struct scan *scan, const struct plan_step *step, const int64_t *keys, uint32_t n);
+/* Are so many different keys few among the values of the step's column? */
+bool narrow_is_worth(const struct run *r, const struct plan_step *step, uint32_t n);
 
 /* ---- join.c ---- */
 
@@ -105,6 +109,9 @@ struct step_state {
     uint32_t *list;   /* rows that are looked at as they are found: where nothing was built for them before */
     bool tests_found; /* by row: the tests are tried on the rows that are found, since those are few */
     bool walks;       /* by ranges: there is no index yet, rows between the bounds are looked at one by one */
+    bool waits;       /* by ranges: the index is made when the first rows ask */
+    int64_t *only;    /* the keys, ascending, whose rows the index has; NULL: it has all */
+    uint32_t n_only;
     uint64_t walked, may_walk;
     struct row_list kin;  /* of one slice */
     uint8_t *matched;     /* of a right join, by row of the source: it has a partner */
@@ -132,8 +139,9 @@ static inline bool join_is_null_key(const struct plan_step *s, const int64_t *ke
             return true;
     return false;
 }
-/* The rows of a step's source by key. False: r->rc. */
-bool join_index_build(struct join *j, const struct plan_step *step, struct key_index *h);
+/* The rows of a step's source by key; `only`: those of its only key, ascending. False: r->rc. */
+bool join_index_build(struct join *j, const struct plan_step *step, struct key_index *h, const int64_t *only,
+                      uint32_t n_only);
 /* Hands on the pairs of row i of the batch with n rows, `rows` or those from `lo` on, that pass; any? */
 bool join_put_rows(struct join *j, uint32_t at, const struct batch *b, uint32_t i, const uint32_t *rows, uint32_t lo,
                    uint32_t n);

@@ -101,3 +101,23 @@ void narrow_scan(struct run *r, struct scan *scan, const struct plan_step *first
         test_keys(scan, t, column, keys, n);
     }
 }
+
+bool narrow_is_worth(const struct run *r, const struct plan_step *step, uint32_t n)
+{
+    const struct column *c = &r->tables[step->source]->columns[step->columns[0]];
+    return n <= MOST_KEYS && c->type != COL_STR && c->type != COL_F64 && (uint64_t)n * KEYS_OF_COLUMN <= column_width(c);
+}
+
+void narrow_to_keys(struct run *r, struct scan *scan, const struct plan_step *step, const int64_t *keys, uint32_t n)
+{
+    const struct table *t = r->tables[step->source];
+    const char *name = r->plan->sources[step->source].table.name;
+    if (r->rc || scan->rows || scan->n_tests == PLAN_MAX_TESTS ||
+        rows_by_index(r, scan, name, t, (uint32_t)step->columns[0], keys, n) || r->rc)
+        return;
+    int64_t *own = mem_alloc(n * sizeof *own);
+    if (own)
+        test_keys(scan, t, step->columns[0], memcpy(own, keys, n * sizeof *own), n);
+    else
+        r->rc = SQLITE_NOMEM;
+}
