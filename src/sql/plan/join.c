@@ -434,7 +434,7 @@ enum {
     FEW_ASK = 8, /* times as many rows has the source as that which asks */
     LEAST_WALKED = 512,
     LEAST_WAITED = 2048, /* rows of an index that is made when the first rows ask */
-    WALKS = 16 /* through as many rows as the source has take no longer than its index */
+    WALKS = 4 /* through as many rows as the source has take no longer than its index */
 };
 
 /* Do the ranges bound from both ends what the first of them compares? Rows between them are few then. */
@@ -472,9 +472,10 @@ static bool needs_nothing(struct join *j, uint32_t at)
     } else if (s->n_ranges && !s->by_sorted) {
         bool sorted = name && t->n_rows >= LEAST_WALKED && t->n_rows >= ask / 2 && !s->n_tests &&
                       steps_is_sorted_range(p, &s->ranges[0]);
-        st->walks = sorted && (has_both_bounds(s) || !is_of_column(s));
+        bool both = has_both_bounds(s);
+        st->walks = sorted && (both || !is_of_column(s));
         st->waits = !st->walks && is_of_column(s) && !s->n_tests && t->n_rows >= LEAST_WAITED;
-        st->may_walk = (uint64_t)t->n_rows * WALKS;
+        st->may_walk = (uint64_t)t->n_rows * (both ? WALKS : 1);
     } else if (j->r->keeps && is_of_column(s) && known && known->vtab && known->table == t) {
         st->indexed = known->vtab;
     }

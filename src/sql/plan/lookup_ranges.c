@@ -6,6 +6,7 @@
  * search; what other expressions it compares is kept as its greatest so far, or its least from there on, as in
  * range_index.c. Where all ranges compare one expression the rows left are those that pass: sums are differences of
  * sums so far, the first row or the least value is found in a tree. Else they are tested one by one. */
+#include "base/vectorised.h"
 #include "sql/plan/lookup_private.h"
 #include "sql/plan/range_words.h"
 
@@ -480,25 +481,74 @@ static bool passes(const struct lookup_ranges *l, uint32_t place, const int64_t 
     return true;
 }
 
+enum { BLOCK = 256 /* places that are looked at together */ };
+
+#define PASS_WORDS(name, test)                                                                                         \
+    VECTORISED static void name(const int64_t *own, uint32_t n, int64_t other, uint8_t *mask)                          \
+    {                                                                                                                  \
+        for (uint32_t i = 0; i < n; i++)                                                                               \
+            mask[i] &= (uint8_t)(own[i] test other);                                                                   \
+    }
+PASS_WORDS(pass_ne, !=)
+PASS_WORDS(pass_lt, <)
+PASS_WORDS(pass_le, <=)
+PASS_WORDS(pass_gt, >)
+PASS_WORDS(pass_ge, >=)
+
+/* Which of n places from `at` on pass, n <= BLOCK. */
+static void pass_block(const struct lookup_ranges *l, uint32_t at, uint32_t n, const int64_t *others, uint8_t *mask)
+{
+    static void (*const passes_of[])(const int64_t *, uint32_t, int64_t, uint8_t *) = {
+        [SQL_NE] = pass_ne, [SQL_LT] = pass_lt, [SQL_LE] = pass_le, [SQL_GT] = pass_gt, [SQL_GE] = pass_ge};
+    memset(mask, 1, n);
+    for (uint32_t k = 0; k < l->of->n_ranges; k++)
+        passes_of[l->of->ops[l->by[k]]](l->own[k] + at, n, others[k], mask);
+}
+
+/* How many pass, and the sums of their values. */
+static struct found sum_through(struct run *r, struct lookup_ranges *l, uint32_t lo, uint32_t hi,
+                                const int64_t *others)
+{
+    struct found f = {0};
+    uint8_t mask[BLOCK];
+    bool any = l->of->kind == LOOKUP_EXISTS;
+    for (uint32_t at = lo; at < hi && !(any && f.n); at += BLOCK) {
+        uint32_t n = hi - at < BLOCK ? hi - at : BLOCK, passed = 0;
+        l->looked += n;
+        if (l->looked / BATCH != (l->looked - n) / BATCH && run_stopped(r))
+            break;
+        pass_block(l, at, n, others, mask);
+        for (uint32_t i = 0; i < n; i++)
+            passed += mask[i];
+        f.n += passed;
+        f.counted += l->counts ? 0 : passed;
+        for (uint32_t i = 0; l->counts && i < n; i++)
+            f.counted += mask[i] ? l->counts[at + i + 1] - l->counts[at + i] : 0;
+        for (uint32_t i = 0; l->sums && i < n; i++)
+            f.sum += mask[i] ? l->sums[at + i + 1] - l->sums[at + i] : 0;
+    }
+    return f;
+}
+
 /* One by one; the first that passes is enough where it is the best. */
 static struct found look_through(struct run *r, struct lookup_ranges *l, uint32_t lo, uint32_t hi,
                                  const int64_t *others)
 {
     struct found f = {0};
-    bool backwards = wants_best(l) && l->best == BEST_AT_END;
-    bool one = l->of->kind == LOOKUP_EXISTS || (wants_best(l) && l->best != BEST_IN_TREE && !l->of->one);
+    if (!wants_best(l))
+        return sum_through(r, l, lo, hi, others);
+    bool backwards = l->best == BEST_AT_END;
+    bool one = l->best != BEST_IN_TREE && !l->of->one;
     for (uint32_t i = lo; i < hi && !(one && f.n); i++) {
         uint32_t place = backwards ? hi - 1 - (i - lo) : i;
         if (++l->looked % BATCH == 0 && run_stopped(r))
             break;
         if (!passes(l, place, others))
             continue;
-        if (wants_best(l) && (!f.n || better(l, place, f.best)))
+        if (!f.n || better(l, place, f.best))
             f.best = place;
         f.n++;
-        f.counted += l->counts ? l->counts[place + 1] - l->counts[place] : 1;
-        if (l->sums)
-            f.sum += l->sums[place + 1] - l->sums[place];
+        f.counted++;
     }
     return f;
 }
