@@ -236,7 +236,10 @@ static bool reserve_chunk(struct column *c)
 
 bool column_seal(struct column *c)
 {
-    if (!reserve_chunk(c) || !pack(c->tail, c->type, &c->chunks[c->n_chunks], c->spill))
+    if (!reserve_chunk(c))
+        return false;
+    struct col_chunk *k = &c->chunks[c->n_chunks];
+    if (!(c->settles && column_pack_sequence(c->tail, c->type, k)) && !pack(c->tail, c->type, k, c->spill))
         return false;
     c->n_chunks++;
     if (c->settles)
