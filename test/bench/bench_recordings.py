@@ -35,9 +35,10 @@ def ping_pong():
     """A process and its child, which wake each other."""
     there, back = os.pipe(), os.pipe()
     if os.fork() == 0:
-        there, back = (back[0], there[1]), (there[0], back[1])
-    read, write = there[0], back[1]
-    os.write(write, b"x")
+        read, write = there[0], back[1]
+    else:
+        read, write = back[0], there[1]
+        os.write(write, b"x")
     while True:
         os.write(write, os.read(read, 1))
 
