@@ -38,4 +38,4 @@ SELECT
   extract_arg(arg_set_id, 'hostname') AS hostname,
   extract_arg(arg_set_id, 'transport') AS transport
 FROM logs
-WHERE log_source = 'systemd_journal';
+WHERE log_source = 'systemd_journald';

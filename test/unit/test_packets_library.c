@@ -73,7 +73,7 @@ static const struct {
      "c.name = "
      "'Child'",
      "RootA"},
-    {"stacks.cpu_profiling", "SELECT tid, cpu, source FROM cpu_profiling_samples", "200,2,stack_sample"},
+    {"stacks.cpu_profiling", "SELECT tid, cpu, source FROM cpu_profiling_samples", "200,2,-"},
     {"prelude.after_eof.stack_samples",
      "SELECT (SELECT count() FROM stack_sample), (SELECT count() FROM stack_sample_execution_context), (SELECT count() "
      "FROM stack_sample_counter), (SELECT group_concat(name || ' ' || type) FROM stack_sample_counter_track)",

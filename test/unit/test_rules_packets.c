@@ -91,6 +91,27 @@ static const struct rule rules[] = {
      "count() FROM __intrinsic_android_motion_events), (SELECT sum(value) FROM stats WHERE name GLOB "
      "'winscope_inputmethod*'), (SELECT value FROM stats WHERE name = 'android_input_event_parse_errors')",
      "3,1,3,1"},
+    {"entries of the journal: of a process, with args in one order",
+     CLOCKS
+     "1{8:5 10:1 132{12'journal' 8'c' 3:7 9'/x' 4:8 1:42 6'T' 7'm'}} 1{8:6 10:1 132{2:9}} 1{8:7 10:1 132{1:42 2:43 "
+     "21:0}}",
+     "SELECT ts, tid, pid, prio, log_source, tag, msg, (SELECT group_concat(key || '=' || display_value || ':' || "
+     "value_type, ' ') FROM args AS a WHERE a.arg_set_id = l.arg_set_id) FROM logs AS l LEFT JOIN thread USING (utid) "
+     "LEFT JOIN process USING (upid)",
+     "5,42,42,0,systemd_journald,T,m,uid=7:int comm=c:string transport=journal:string gid=8:int exe=/x:string;6,-,-,0,"
+     "systemd_journald,-,,-"},
+    {"counters of samples: each has a track, also without values or with a multiplier of 0; a descriptor that is not "
+     "known leaves its value out",
+     "1{8:1 10:1 13:1 12{50{1:7 2'a' 3:1 5:0} 50{1:9 2'b' 3:4}}} 1{8:10 10:1 135{10:7 13:9 13:8 13:9}} 1{8:20 10:1 "
+     "135{10:7 11:1 13:8 13:9 14:5 14:6}}",
+     "SELECT t.name, extract_arg(source_arg_set_id, 'unit_multiplier'), group_concat(c.ts || '=' || c.value) FROM "
+     "counter_track AS t LEFT JOIN counter AS c ON c.track_id = t.id GROUP BY t.id",
+     "a,0,20=1.0;b,-,20=6.0"},
+    {"samples whose defaults tell no source have none; a session is of the unit that the first sample with one tells",
+     "1{8:1 10:1 13:1 12{50{1:7 2'a' 3:2}}} 1{8:10 10:1 135{2{3:5}}} 1{8:20 10:1 135{10:7}}",
+     "SELECT x.source, s.source, timebase_unit, count() FROM __intrinsic_profiler_sample AS x JOIN "
+     "__intrinsic_profiler_session AS s ON s.id = session_id",
+     "-,-,cycles,2"},
 };
 
 START_TEST(a_rule_holds)

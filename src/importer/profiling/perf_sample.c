@@ -174,7 +174,7 @@ static const struct sampling *sampling_of(const struct packet *p)
 
 static uint32_t session_of(struct packet *p, const struct sampling *s)
 {
-    return sample_session(p->m->profiling, p->gen->seq, source, s->unit, NULL);
+    return sample_session(p->m->profiling, p->gen->seq, import_str(p->m->im, source), s->unit);
 }
 
 int64_t perf_sample_session(struct packet *p)

@@ -148,8 +148,7 @@ uint32_t stack_messages_callsite(struct machine_ctx *m, struct seq_generation *g
 
 /* --- samples.c: samples.h, and --- */
 /* The session of a sequence, made when new. */
-uint32_t sample_session(struct profiling_machine *s, const struct sequence *seq, const char *source, strid unit,
-                        bool *added);
+uint32_t sample_session(struct profiling_machine *s, const struct sequence *seq, strid source, strid unit);
 
 /* --- java_names.c --- */
 /* A method as Java prints it, "int a.B.c(long)", without its result and parameters. */

@@ -18,18 +18,15 @@ static int64_t known(uint32_t id)
     return id == UINT32_MAX ? COL_NULL : (int64_t)id;
 }
 
-uint32_t sample_session(struct profiling_machine *s, const struct sequence *seq, const char *source, strid unit,
-                        bool *added)
+uint32_t sample_session(struct profiling_machine *s, const struct sequence *seq, strid source, strid unit)
 {
     bool fresh;
     uint64_t *row = context_slot(s, &s->sessions, (uint64_t)(uintptr_t)seq, &fresh);
     if (!row)
         return 0;
     if (fresh)
-        *row = profiler_session_insert(
-            s->m->st, &(struct profiler_session_row){.source = import_str(s->m->im, source), .timebase_unit = unit});
-    if (added)
-        *added = fresh;
+        *row =
+            profiler_session_insert(s->m->st, &(struct profiler_session_row){.source = source, .timebase_unit = unit});
     return (uint32_t)*row;
 }
 

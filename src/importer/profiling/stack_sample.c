@@ -130,7 +130,7 @@ static const void *part_read(struct packet *p, struct part part, struct u64map *
 
 /* What a sequence's samples do not say themselves. */
 struct sample_defaults {
-    char source[64];
+    strid source; /* 0: not told */
     struct part primary;
     uint32_t n_followers;
     struct part followers[];
@@ -138,7 +138,7 @@ struct sample_defaults {
 
 static const struct sample_defaults *read_defaults(const struct packet *p)
 {
-    struct slice source = slice_of("stack_sample", 12), primary = {0}, followers[MAX_FOLLOWERS];
+    struct slice source = {0}, primary = {0}, followers[MAX_FOLLOWERS];
     uint32_t n_followers = 0;
     struct pb_field f;
     struct pb_cursor c = pb_find(p->gen->defaults, TRACE_PACKET_DEFAULTS_STACK_SAMPLE_DEFAULTS, &f)
@@ -155,9 +155,7 @@ static const struct sample_defaults *read_defaults(const struct packet *p)
     struct sample_defaults *d = arena_zalloc(&p->m->profiling->arena, sizeof *d + n_followers * sizeof *d->followers);
     if (!d)
         return NULL;
-    size_t n = source.len < sizeof d->source - 1 ? source.len : sizeof d->source - 1;
-    if (n)
-        memcpy(d->source, source.p, n);
+    d->source = source.len ? import_slice(p->m->im, source) : 0;
     d->primary = (struct part){primary, true};
     d->n_followers = n_followers;
     for (uint32_t i = 0; i < n_followers; i++)
@@ -165,15 +163,15 @@ static const struct sample_defaults *read_defaults(const struct packet *p)
     return d;
 }
 
-/* Completes a sample from the defaults. Returns the name of its source, NULL when out of memory. */
-static const char *add_defaults(const struct packet *p, struct parts *x)
+/* Completes a sample from the defaults, which tell its source, too. False when out of memory. */
+static bool add_defaults(const struct packet *p, struct parts *x, strid *source)
 {
     uint64_t *slot = u64map_put(&p->m->profiling->stack_defaults, p->gen->index, NULL);
     if (slot && !*slot)
         *slot = (uint64_t)(uintptr_t)read_defaults(p);
     if (!slot || !*slot) {
         p->m->im->failed = true;
-        return NULL;
+        return false;
     }
     const struct sample_defaults *d = (const struct sample_defaults *)(uintptr_t)*slot;
     if (!x->primary.message.p)
@@ -181,7 +179,8 @@ static const char *add_defaults(const struct packet *p, struct parts *x)
     bool own_followers = x->followers.n_descriptors > 0;
     for (uint32_t i = 0; i < d->n_followers && !own_followers; i++)
         add_descriptor(&x->followers, d->followers[i]);
-    return d->source;
+    *source = d->source;
+    return true;
 }
 
 /* --- async contexts ----------------------------------------------------------------------------------------------- */
@@ -277,7 +276,8 @@ static void read_execution(struct machine_ctx *m, struct slice message, void *in
 
 struct counter {
     strid name, unit, description;
-    uint64_t multiplier /* 0: not told */, scope;
+    uint64_t multiplier, scope;
+    bool has_multiplier;
 };
 
 static void read_counter(struct machine_ctx *m, struct slice message, void *into)
@@ -300,6 +300,7 @@ static void read_counter(struct machine_ctx *m, struct slice message, void *into
             break;
         case STACK_SAMPLE_COUNTER_DESCRIPTOR_UNIT_MULTIPLIER:
             k->multiplier = pb_u64(&f);
+            k->has_multiplier = true;
             break;
         case STACK_SAMPLE_COUNTER_DESCRIPTOR_DESCRIPTION:
             k->description = import_slice(m->im, pb_bytes(&f));
@@ -316,21 +317,26 @@ static const struct counter *counter_of(struct packet *p, struct part part, stru
     return part_read(p, part, &p->m->profiling->counters_read, own, sizeof *own, read_counter);
 }
 
-static void add_counter(struct packet *p, struct sample *x, const struct counter *k, double weight, bool is_timebase)
+static const int64_t NO_TRACK = -1;
+
+/* The track of what a descriptor counts. NO_TRACK: nothing describes it, or it is of a cpu that is not told. */
+static int64_t counter_track(struct packet *p, const struct sample *x, struct part part, bool is_timebase)
 {
     struct machine_ctx *m = p->m;
     struct args *st_args = &m->st->args;
-    bool of_cpu = k->scope == STACK_SAMPLE_COUNTER_DESCRIPTOR_SCOPE_CPU;
-    if (of_cpu && x->cpu == COL_NULL) /* nobody knows whose it is */
-        return;
+    struct counter own;
+    const struct counter *k = part.message.p ? counter_of(p, part, &own) : NULL;
+    bool of_cpu = k && k->scope == STACK_SAMPLE_COUNTER_DESCRIPTOR_SCOPE_CPU;
+    if (!k || (of_cpu && x->cpu == COL_NULL))
+        return NO_TRACK;
     struct track_dim dims[] = {{"cpu", DIM_INT, x->cpu},
                                {"session_id", DIM_INT, x->session},
                                {"source", DIM_STR, x->source},
                                {"counter_name", DIM_STR, k->name}};
     struct arg_list args = {0};
     arg_list_bool(st_args, &args, "is_timebase", is_timebase);
-    if (k->multiplier)
-        arg_list_uint(st_args, &args, "unit_multiplier", k->multiplier);
+    if (k->has_multiplier)
+        arg_list_int(st_args, &args, "unit_multiplier", (int64_t)k->multiplier);
     if (k->description)
         arg_list_str(st_args, &args, "description", k->description);
     struct track_spec spec = {.type = of_cpu ? "stack_sample_cpu_counter" : "stack_sample_session_counter",
@@ -342,7 +348,31 @@ static void add_counter(struct packet *p, struct sample *x, const struct counter
                               .dims = of_cpu ? dims : dims + 1,
                               .n_dims = of_cpu ? 4 : 3};
     arg_list_free(&args);
-    sample_counter(m->profiling, &x->counter_set, p->ts, track_intern(m->im->tracks, m->id, &spec), weight);
+    return track_intern(m->im->tracks, m->id, &spec);
+}
+
+/* What a session samples by is told with its first sample, or with a later one. */
+static void set_timebase(struct packet *p, const struct parts *parts, int64_t session)
+{
+    struct counter own;
+    const struct counter *k = parts->primary.message.p ? counter_of(p, parts->primary, &own) : NULL;
+    if (k && k->unit && ROW_GET(p->m->st, profiler_session, timebase_unit, (uint32_t)session) == 0)
+        ROW_SET(p->m->st, profiler_session, timebase_unit, (uint32_t)session, k->unit);
+}
+
+/* All tracks are made, whether or not the sample has weights for them. */
+static void add_counters(struct packet *p, struct sample *x, const struct parts *parts)
+{
+    struct profiling_machine *s = p->m->profiling;
+    const struct followers *w = &parts->followers;
+    int64_t primary = counter_track(p, x, parts->primary, true), tracks[MAX_FOLLOWERS];
+    if (primary != NO_TRACK && parts->has_weight)
+        sample_counter(s, &x->counter_set, p->ts, (uint32_t)primary, (double)parts->primary_weight);
+    for (uint32_t i = 0; i < w->n_descriptors; i++)
+        tracks[i] = counter_track(p, x, w->descriptors[i], false);
+    for (uint32_t i = 0; i < w->n_descriptors && i < w->n_weights; i++)
+        if (tracks[i] != NO_TRACK)
+            sample_counter(s, &x->counter_set, p->ts, (uint32_t)tracks[i], (double)w->weights[i]);
 }
 
 void stack_sample_parse(struct packet *p)
@@ -352,17 +382,17 @@ void stack_sample_parse(struct packet *p)
     struct parts parts = {0};
     struct task own_task;
     struct execution own_execution;
-    struct counter own_primary, own_follower;
+    strid source = 0;
     read_parts(p, &parts);
-    const char *source = add_defaults(p, &parts);
+    if (!add_defaults(p, &parts, &source))
+        return;
     const struct task *task = part_read(p, parts.task, &s->tasks_read, &own_task, sizeof own_task, read_task);
     const struct execution *execution =
         part_read(p, parts.execution, &s->executions_read, &own_execution, sizeof own_execution, read_execution);
-    const struct counter *primary = counter_of(p, parts.primary, &own_primary);
-    if (!source || !task || !execution || !primary)
+    if (!task || !execution)
         return;
     struct sample x = {.ts = p->ts,
-                       .source = import_str(m->im, source),
+                       .source = source,
                        .upid = UPID_NONE,
                        .utid = UTID_NONE,
                        .async_context = COL_NULL,
@@ -370,20 +400,15 @@ void stack_sample_parse(struct packet *p)
                        .mode = execution->mode ? import_str(m->im, execution->mode) : 0,
                        .callsite = CALLSITE_NONE,
                        .counter_set = COL_NULL};
-    x.session = sample_session(s, p->gen->seq, source, primary->unit, NULL);
     set_task(p, task, &x);
-    if (parts.has_callstack)
-        x.callsite = stack_profile_inline(m, parts.callstack, "stack_sample_inline");
-    else if (parts.has_callstack_iid)
+    x.session = sample_session(s, p->gen->seq, source, 0);
+    set_timebase(p, &parts, x.session);
+    add_counters(p, &x, &parts);
+    if (parts.has_callstack_iid)
         x.callsite = stack_profile_interned(m, p->gen, x.upid, parts.callstack_iid);
+    else if (parts.has_callstack)
+        x.callsite = stack_profile_inline(m, parts.callstack, "stack_sample_inline");
     if (parts.unwind_error.len)
         x.unwind_error = import_slice(m->im, parts.unwind_error);
-    if (parts.primary.message.p && parts.has_weight)
-        add_counter(p, &x, primary, (double)parts.primary_weight, true);
-    for (uint32_t i = 0; i < parts.followers.n_descriptors && i < parts.followers.n_weights; i++) {
-        const struct counter *k = counter_of(p, parts.followers.descriptors[i], &own_follower);
-        if (k)
-            add_counter(p, &x, k, (double)parts.followers.weights[i], false);
-    }
     sample_insert(s, &x);
 }

@@ -253,7 +253,7 @@ CREATE PERFETTO VIEW logs(
   utid JOINID(thread.id),
   -- Priority: 2 verbose, 3 debug, 4 info, 5 warning, 6 error, 7 fatal.
   prio LONG,
-  -- Where the line comes from, for instance android_logcat or journald.
+  -- Where the line comes from, for instance android_logcat or systemd_journald.
   log_source STRING,
   -- Tag that the writer chose.
   tag STRING,
@@ -284,7 +284,7 @@ CREATE PERFETTO VIEW android_logs(
 AS
 SELECT id, ts, utid, prio, tag, msg
 FROM __intrinsic_logs
-WHERE log_source IS NOT 'systemd_journal';
+WHERE log_source IS NOT 'systemd_journald';
 
 -- Arrows from slice to slice: what was caused by what.
 CREATE PERFETTO VIEW flow(
