@@ -55,6 +55,14 @@ uint32_t machine_ucpu(struct machine_ctx *m, uint32_t cpu)
     return ucpu;
 }
 
+bool machine_has_cpu(struct machine_ctx *m, uint64_t cpu)
+{
+    if (cpu < CPUS_PER_MACHINE)
+        return true;
+    stats_add(&m->st->stats, m->id, STAT_cpu_number_too_large, 1);
+    return false;
+}
+
 bool import_log_has_room(const struct machine_ctx *m, enum stat_key stat)
 {
     return m->im->logged[stat] < IMPORT_LOGS_OF_STAT;

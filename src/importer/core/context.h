@@ -155,6 +155,9 @@ void importer_fail(struct importer *im, int code, const char *fmt, ...) __attrib
 
 /* The ucpu of a cpu (storage/ucpu.h); also makes its row of the table cpu visible (its column `cpu` is set). */
 uint32_t machine_ucpu(struct machine_ctx *m, uint32_t cpu);
+
+/* Is there room for a cpu of that number? False is counted (cpu_number_too_large). */
+bool machine_has_cpu(struct machine_ctx *m, uint64_t cpu);
 void machine_set_arch(struct machine_ctx *m, strid arch);
 
 /* The context of a machine by TracePacket.machine_id, made (with all its trackers and its machine row) when new. NULL

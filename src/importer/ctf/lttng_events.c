@@ -120,7 +120,7 @@ static void statedump_cpu(const struct ctf_row *e)
 {
     int64_t cpu = integer(e, TOPOLOGY_CPU);
     strid model = ctf_row_text(e, MODEL_NAME);
-    if (cpu >= 0 && cpu < CPUS_PER_MACHINE && model)
+    if (model && cpu >= 0 && machine_has_cpu(e->m, (uint64_t)cpu))
         ROW_SET(e->m->st, cpu, processor, machine_ucpu(e->m, (uint32_t)cpu), model);
 }
 
@@ -178,7 +178,8 @@ enum { STATE, CPU_ID };
 static void cpu_counter(const struct ctf_row *e, const char *type, const char *name)
 {
     int64_t cpu, state;
-    if (!ctf_row_int(e, CPU_ID, &cpu) || !ctf_row_int(e, STATE, &state) || cpu < 0 || cpu >= CPUS_PER_MACHINE)
+    if (!ctf_row_int(e, CPU_ID, &cpu) || !ctf_row_int(e, STATE, &state) || cpu < 0 ||
+        !machine_has_cpu(e->m, (uint64_t)cpu))
         return;
     machine_ucpu(e->m, (uint32_t)cpu);
     uint32_t track =

@@ -206,7 +206,7 @@ enum { IDLE_WEIGHT = INT32_MIN };
 static void push_switch(struct fxt *f, uint64_t ticks, struct fxt_event *e)
 {
     int64_t ts;
-    if (e->cpu < CPUS_PER_MACHINE && time_of(f, ticks, &ts))
+    if (machine_has_cpu(f->m, e->cpu) && time_of(f, ticks, &ts))
         push(f, ts, e);
 }
 

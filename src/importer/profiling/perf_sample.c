@@ -311,7 +311,7 @@ void perf_sample_parse(struct packet *p)
     struct stats *stats = &m->st->stats;
     struct perf_sample x = {0};
     read_sample(p->field, &x);
-    if (x.cpu >= CPUS_PER_MACHINE)
+    if (!machine_has_cpu(m, x.cpu))
         return;
     const struct sampling *s = sampling_of(p);
     if (!s)

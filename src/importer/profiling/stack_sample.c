@@ -263,9 +263,8 @@ static void read_execution(struct machine_ctx *m, struct slice message, void *in
     *x = (struct execution){.cpu = COL_NULL};
     struct pb_cursor c = pb_cursor(message);
     struct pb_field f;
-    (void)m;
     while (pb_next(&c, &f)) {
-        if (f.id == STACK_SAMPLE_EXECUTION_CONTEXT_CPU && pb_u64(&f) < CPUS_PER_MACHINE)
+        if (f.id == STACK_SAMPLE_EXECUTION_CONTEXT_CPU && machine_has_cpu(m, pb_u64(&f)))
             x->cpu = (int64_t)pb_u64(&f);
         else if (f.id == STACK_SAMPLE_EXECUTION_CONTEXT_MODE && pb_u64(&f) < sizeof modes / sizeof *modes)
             x->mode = modes[pb_u64(&f)];

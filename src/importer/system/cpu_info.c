@@ -138,9 +138,11 @@ void cpu_info_parse(struct packet *p)
     cpus = {0};
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
-    while (pb_next(&c, &f) && cpus.n < CPUS_PER_MACHINE) {
+    while (pb_next(&c, &f)) {
         if (f.id != CPU_INFO_CPUS)
             continue;
+        if (!machine_has_cpu(m, cpus.n))
+            break;
         struct cpu_message cpu = read_cpu((uint32_t)cpus.n, pb_bytes(&f));
         if (!vec_push(&cpus, cpu))
             m->im->failed = true;

@@ -93,7 +93,7 @@ static void parse_switch(struct etw *e, int64_t ts, uint32_t cpu, struct slice b
 {
     struct machine_ctx *m = e->m;
     struct c_switch x = read_switch(bytes);
-    if (cpu >= CPUS_PER_MACHINE)
+    if (!machine_has_cpu(m, cpu))
         return;
     uint32_t next = etw_thread(m, x.next), prev = etw_thread(m, x.prev);
     bool known = x.state < sizeof thread_states / sizeof *thread_states;

@@ -219,7 +219,7 @@ void generic_cpu_freq_parse(struct packet *p)
         else if (f.id == GENERIC_KERNEL_CPU_FREQUENCY_EVENT_FREQ_HZ)
             hz = pb_i64(&f);
     }
-    if (cpu >= CPUS_PER_MACHINE)
+    if (!machine_has_cpu(p->m, cpu))
         return;
     machine_ucpu(p->m, cpu);
     uint32_t track = track_intern_int(p->m->im->tracks, p->m->id, "cpu_frequency", TRACK_COUNTER, "cpu", cpu,

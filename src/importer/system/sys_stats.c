@@ -191,7 +191,7 @@ static void cpuidle(struct packet *p, struct slice bytes)
     while (pb_next(&c, &f)) {
         if (f.id == SYS_STATS_CPU_IDLE_STATE_CPU_ID) {
             cpu = pb_u32(&f);
-            if (cpu >= CPUS_PER_MACHINE)
+            if (!machine_has_cpu(p->m, cpu))
                 return;
         } else if (f.id == SYS_STATS_CPU_IDLE_STATE_CPUIDLE_STATE_ENTRY) {
             struct sample s = read_sample(pb_bytes(&f));
@@ -239,7 +239,7 @@ static void slab_info(struct packet *p, struct slice bytes)
 
 static void cpu_freq(struct packet *p, uint32_t cpu, uint64_t khz)
 {
-    if (cpu >= CPUS_PER_MACHINE)
+    if (!machine_has_cpu(p->m, cpu))
         return;
     machine_ucpu(p->m, cpu);
     push(p,

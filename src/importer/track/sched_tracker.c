@@ -67,7 +67,7 @@ static inline struct cpu_run *cpu_run(struct sched_tracker *t, uint32_t cpu)
     struct cpu_run *c = by_id_find(&t->cpus, cpu);
     if (__builtin_expect(c && c->met, 1))
         return c;
-    if (cpu >= CPUS_PER_MACHINE)
+    if (!machine_has_cpu(t->m, cpu))
         return NULL;
     c = by_id_make(&t->cpus, cpu);
     if (c)
