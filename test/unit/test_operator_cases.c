@@ -146,8 +146,7 @@ static const struct {
      "base64_encode('hello'), "
      "CAST(base64_decode('aGVsbG8=') AS TEXT)",
      "c,-,cba,255,aGVsbG8=,hello"},
-    {"SELECT unhex('-1'), unhex(' -0x1F'), unhex('+a'), unhex('-8000000000000000')",
-     "-1,-31,10,-9223372036854775808"},
+    {"SELECT unhex('-1'), unhex(' -0x1F'), unhex('+a'), unhex('-8000000000000000')", "-1,-31,10,-9223372036854775808"},
     {"SELECT concat('a', NULL, 1), concat_ws('-', 'a', NULL, 'b'), octet_length('\xc3\xa4'), hash('a', 1) = hash('a', "
      "1), "
      "to_timecode(3661001002003), unistr('\\0041')",
