@@ -23,6 +23,20 @@ static inline uint64_t hash_combine(uint64_t h, uint64_t v)
     return hash_fold(h ^ v, 0xe7037ed1a0b428dbu ^ (h << 1));
 }
 
-uint64_t hash_bytes(const void *data, size_t len);
+/* With another seed the hashes of all texts are others, and which of them are equal is, too. */
+uint64_t hash_bytes_seeded(const void *data, size_t len, uint64_t seed);
+
+static inline uint64_t hash_bytes(const void *data, size_t len)
+{
+    return hash_bytes_seeded(data, len, 0);
+}
+
+/* A table whose keys a stranger chooses can be made slow: a file may hold nothing but keys that belong into one place.
+ * A walk of so many slots does not happen by chance (of 100 million keys at three quarters the longest is about 500),
+ * so such a table takes a seed and places its keys anew. Until then places are the same in each run. */
+enum { HASH_WALK_MAX = 1024 };
+
+/* A number that nobody knows beforehand, another one for each process; never 0. */
+uint64_t hash_secret(void);
 
 #endif

@@ -13,6 +13,12 @@ uint32_t strpool_hash(const void *text, size_t len)
     return (uint32_t)hash_bytes(text, len);
 }
 
+/* As strpool_hash() while there is no seed. */
+static uint32_t own_hash(const struct strpool *s, const void *text, size_t len, uint32_t hash)
+{
+    return s->seed ? (uint32_t)hash_bytes_seeded(text, len, s->seed) : hash;
+}
+
 static uint32_t *find_slot(const struct strpool *s, const void *text, size_t len, uint32_t hash)
 {
     uint32_t at;
@@ -23,6 +29,25 @@ static uint32_t *find_slot(const struct strpool *s, const void *text, size_t len
             break;
     }
     return &s->slots[at];
+}
+
+static void place_all(struct strpool *s)
+{
+    for (uint32_t i = 1; i <= s->n - s->n_base; i++) {
+        uint32_t at;
+        probe_free(at, s->entries[i].hash, s->slot_cap, s->slots[at]);
+        s->slots[at] = i;
+    }
+}
+
+/* Strings that crowd get other places, which nobody can foresee. */
+static void reseed(struct strpool *s)
+{
+    s->seed = hash_secret();
+    for (uint32_t i = 1; i <= s->n - s->n_base; i++)
+        s->entries[i].hash = own_hash(s, s->entries[i].text, s->entries[i].len, 0);
+    memset(s->slots, 0, s->slot_cap * sizeof *s->slots);
+    place_all(s);
 }
 
 static bool grow(struct strpool *s)
@@ -42,11 +67,7 @@ static bool grow(struct strpool *s)
     s->slots = slots;
     s->slot_cap = slot_cap;
     s->cap = cap;
-    for (uint32_t i = 1; i <= s->n - s->n_base; i++) {
-        uint32_t at;
-        probe_free(at, s->entries[i].hash, slot_cap, slots[at]);
-        slots[at] = i;
-    }
+    place_all(s);
     return true;
 }
 
@@ -77,9 +98,15 @@ strid strpool_intern(struct strpool *s, const void *text, size_t len)
     strid of_base = find_in_base(s, text, len, hash);
     if (of_base)
         return of_base;
+    hash = own_hash(s, text, len, hash);
     uint32_t *slot = find_slot(s, text, len, hash);
     if (*slot)
         return s->n_base + *slot;
+    if (!s->seed && (((uint32_t)(slot - s->slots) - hash) & (s->slot_cap - 1)) >= HASH_WALK_MAX) {
+        reseed(s);
+        hash = own_hash(s, text, len, hash);
+        slot = find_slot(s, text, len, hash);
+    }
     char *copy = len < UINT32_MAX ? arena_strndup(&s->bytes, text, len) : NULL;
     if (!copy) {
         s->failed = true;
@@ -129,7 +156,7 @@ strid strpool_find(const struct strpool *s, const void *text, size_t len)
         return 0;
     uint32_t hash = strpool_hash(text, len);
     strid of_base = find_in_base(s, text, len, hash);
-    uint32_t at = of_base || s->n == s->n_base ? 0 : *find_slot(s, text, len, hash);
+    uint32_t at = of_base || s->n == s->n_base ? 0 : *find_slot(s, text, len, own_hash(s, text, len, hash));
     return of_base ? of_base : at ? s->n_base + at : 0;
 }
 

@@ -14,7 +14,7 @@ typedef uint32_t strid;
 struct strpool_entry {
     const char *text; /* NUL-terminated */
     uint32_t len;
-    uint32_t hash; /* low half of hash_bytes */
+    uint32_t hash; /* low half of hash_bytes_seeded */
 };
 
 /* The first strings of a pool may be somewhere else, in a mapped file for instance: ids 1 .. n_base are those. */
@@ -34,7 +34,8 @@ struct strpool {
     uint32_t cap;
     uint32_t *slots; /* hash index: indices of entries, 0 = free; a power of two */
     uint32_t slot_cap;
-    bool has_nul; /* some string has a NUL byte inside */
+    uint64_t seed; /* 0 until strings crowd (HASH_WALK_MAX) */
+    bool has_nul;  /* some string has a NUL byte inside */
     bool failed;
     struct spill *spill; /* where large arrays go when memory is scarce (spill.h); NULL: nowhere */
     struct strpool_base base;

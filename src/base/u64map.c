@@ -14,9 +14,14 @@ static inline uint8_t tag_of(uint64_t hash)
     return (uint8_t)(hash >> 56) | 1;
 }
 
-static bool rehash(struct u64map *m, size_t capacity)
+static inline uint64_t hash_of(const struct u64map *m, uint64_t key)
 {
-    struct u64map bigger = {.capacity = capacity, .n = m->n};
+    return hash_u64(key ^ m->seed);
+}
+
+static bool rehash(struct u64map *m, size_t capacity, uint64_t seed)
+{
+    struct u64map bigger = {.capacity = capacity, .n = m->n, .seed = seed};
     bigger.slots = mem_alloc(capacity * sizeof *bigger.slots);
     bigger.used = mem_zalloc(capacity);
     if (!bigger.slots || !bigger.used) {
@@ -27,8 +32,9 @@ static bool rehash(struct u64map *m, size_t capacity)
         if (!m->used[i])
             continue;
         size_t at;
-        probe_free(at, hash_u64(m->slots[i].key), capacity, bigger.used[at]);
-        bigger.used[at] = m->used[i];
+        uint64_t hash = hash_of(&bigger, m->slots[i].key);
+        probe_free(at, hash, capacity, bigger.used[at]);
+        bigger.used[at] = tag_of(hash);
         bigger.slots[at] = m->slots[i];
     }
     u64map_free(m);
@@ -40,7 +46,7 @@ static bool rehash(struct u64map *m, size_t capacity)
  * was spent waiting for one after the other.) */
 static inline uint64_t ask_for(const struct u64map *m, uint64_t key)
 {
-    uint64_t hash = hash_u64(key);
+    uint64_t hash = hash_of(m, key);
     __builtin_prefetch(&m->slots[hash & (m->capacity - 1)]);
     return hash;
 }
@@ -67,7 +73,7 @@ uint64_t *u64map_get(const struct u64map *m, uint64_t key)
 
 uint64_t *u64map_put(struct u64map *m, uint64_t key, bool *added)
 {
-    if (m->n * 4 >= m->capacity * 3 && !rehash(m, m->capacity ? m->capacity * 2 : 16))
+    if (m->n * 4 >= m->capacity * 3 && !rehash(m, m->capacity ? m->capacity * 2 : 16, m->seed))
         return NULL;
     size_t at;
     uint64_t hash = ask_for(m, key);
@@ -78,6 +84,10 @@ uint64_t *u64map_put(struct u64map *m, uint64_t key, bool *added)
                 *added = false;
             return &m->slots[at].value;
         }
+    }
+    if (((at - hash) & (m->capacity - 1)) >= HASH_WALK_MAX && !m->seed && rehash(m, m->capacity, hash_secret())) {
+        hash = hash_of(m, key);
+        probe_free(at, hash, m->capacity, m->used[at]);
     }
     m->used[at] = tag_of(hash);
     m->slots[at] = (struct u64map_slot){key, 0};
@@ -106,7 +116,7 @@ bool u64map_del(struct u64map *m, uint64_t key)
     /* Move later entries of the run back so that no probe meets a gap before its key. */
     probe_each(at, hole + 1, m->capacity, m->used[at])
     {
-        size_t home = hash_u64(m->slots[at].key) & mask;
+        size_t home = hash_of(m, m->slots[at].key) & mask;
         if (((at - home) & mask) >= ((at - hole) & mask)) {
             m->slots[hole] = m->slots[at];
             m->used[hole] = m->used[at];

@@ -18,6 +18,7 @@ struct u64map {
     uint8_t *used;             /* capacity flags: 0, or bits of the key's hash */
     size_t capacity;
     size_t n;
+    uint64_t seed; /* 0 until keys crowd (HASH_WALK_MAX) */
 };
 
 /* Asks for the memory that the next look for `key` reads: for several looks at once. */
