@@ -163,12 +163,22 @@ uint32_t col_chunk_width(uint8_t kind)
     return widths[kind];
 }
 
+enum packing {
+    PACK_BYTES,
+    PACK_SETTLES, /* of a column of settles */
+    PACK_STEADY,  /* of one that is steady, too */
+};
+
 /* Packs COL_CHUNK_ROWS words into *c (whose old data is not touched). `v` is scratch: doubles may be rewritten in it.
  */
-static bool pack(int64_t *v, enum col_type type, struct col_chunk *c, struct spill *spill)
+static bool pack(int64_t *v, enum col_type type, struct col_chunk *c, struct spill *spill, enum packing how)
 {
     struct span s;
     bool uniform = is_uniform(v);
+    if (!uniform && how >= PACK_SETTLES && column_pack_sequence(v, type, c))
+        return true;
+    if (!uniform && how == PACK_STEADY && column_pack_blocks(v, type, c, spill))
+        return true;
     scan(v, uniform ? 1 : COL_CHUNK_ROWS, type, &s);
     if (uniform && s.nulls)
         s.nulls = COL_CHUNK_ROWS;
@@ -218,7 +228,7 @@ bool column_pack(int64_t *v, uint32_t n, enum col_type type, struct col_chunk *k
 {
     for (uint32_t i = n; i < COL_CHUNK_ROWS; i++) /* repeating a value changes neither range nor order */
         v[i] = v[n - 1];
-    return pack(v, type, k, NULL);
+    return pack(v, type, k, NULL, PACK_BYTES);
 }
 
 static bool reserve_chunk(struct column *c)
@@ -238,8 +248,8 @@ bool column_seal(struct column *c)
 {
     if (!reserve_chunk(c))
         return false;
-    struct col_chunk *k = &c->chunks[c->n_chunks];
-    if (!(c->settles && column_pack_sequence(c->tail, c->type, k)) && !pack(c->tail, c->type, k, c->spill))
+    enum packing how = !c->settles ? PACK_BYTES : c->steady ? PACK_STEADY : PACK_SETTLES;
+    if (!pack(c->tail, c->type, &c->chunks[c->n_chunks], c->spill, how))
         return false;
     c->n_chunks++;
     if (c->settles)
@@ -459,7 +469,7 @@ bool column_set_sealed(struct column *c, uint32_t row, int64_t word)
         return false;
     column_unpack(c, chunk << COL_CHUNK_SHIFT, COL_CHUNK_ROWS, v);
     v[i] = word;
-    bool ok = pack(v, c->type, &wider, c->spill);
+    bool ok = pack(v, c->type, &wider, c->spill, PACK_BYTES);
     mem_free(v);
     if (!ok)
         return false;

@@ -79,6 +79,7 @@ struct column {
     uint8_t type;             /* enum col_type */
     bool has_null;            /* anywhere; valid after table_finalize() */
     bool settles;             /* the tables of a trace: chunks that new rows have left behind become CHUNK_BLOCKS */
+    bool steady;              /* those too, and rows are hardly ever changed: chunks are CHUNK_BLOCKS from the first */
     uint32_t settled;         /* chunks that were looked at for that */
     bool sorted;              /* whole column is non-decreasing without NULL; valid after table_finalize() */
     int64_t min, max;         /* of the whole column, as in col_chunk; valid after table_finalize() */

@@ -122,30 +122,59 @@ static void pack_halves(const uint16_t *c, unsigned bits, uint8_t *out)
     }
 }
 
-static void pack_words(const uint32_t *c, unsigned bits, uint8_t *out)
+/* Codes of more than 28 bits, one a turn: with up to 7 bits that are held they fit in a word. */
+static void pack_wide(const uint32_t *c, unsigned bits, uint8_t *out)
 {
     uint64_t held = 0;
-    unsigned n = 0, step = bits <= 28 ? 2 : 1; /* codes a turn: with up to 7 bits that are held they fit in a word */
-    for (uint32_t i = 0; i < COL_BLOCK_ROWS; i += step) {
-        uint64_t codes = step == 2 ? c[i] | (uint64_t)c[i + 1] << bits : c[i];
-        held |= codes << n;
+    unsigned n = 0;
+    for (uint32_t i = 0; i < COL_BLOCK_ROWS; i++) {
+        held |= (uint64_t)c[i] << n;
         memcpy(out, &held, 8);
-        n += step * bits;
+        n += bits;
         out += n >> 3;
         held >>= n & ~7u;
         n &= 7;
     }
 }
 
+/* 17 to 28 bits, 8 codes a turn: two are a pair, four a word and a half or more, whose last bits go before the next
+ * four's when they are half a byte. */
+static void pack_words(const uint32_t *c, unsigned bits, uint8_t *out)
+{
+    const unsigned pair = 2 * bits, at = 4 * bits / 8, odd = 4 * bits % 8;
+    for (uint32_t i = 0; i < COL_BLOCK_ROWS; i += 8, out += bits) {
+        uint64_t p[4];
+        for (uint32_t k = 0; k < 4; k++)
+            p[k] = c[i + 2 * k] | (uint64_t)c[i + 2 * k + 1] << bits;
+        uint64_t low[2] = {p[0] | p[1] << pair, p[1] >> (64 - pair)};
+        uint64_t next = p[2] | p[3] << pair;
+        uint64_t high[2] = {next << odd | low[1] >> (8 * at - 64),
+                            p[3] >> (64 - pair) << odd | next >> 1 >> (63 - odd)};
+        memcpy(out, low, 16);
+        memcpy(out + at, high, 16);
+    }
+}
+
+union block_codes {
+    uint8_t bytes[COL_BLOCK_ROWS];
+    uint16_t halves[COL_BLOCK_ROWS];
+    uint32_t words[COL_BLOCK_ROWS];
+};
+enum { BYTE_BITS = 8, HALF_BITS = 16, PAIR_BITS = 28 };
+
+static void pack_wide_or_words(const uint32_t *c, unsigned bits, uint8_t *out)
+{
+    if (bits <= HALF_BITS || bits > PAIR_BITS)
+        pack_wide(c, bits, out);
+    else
+        pack_words(c, bits, out);
+}
+
 static void pack_block_codes(const void *codes, unsigned width, uint32_t at, const struct code_span *s, unsigned bits,
                              uint8_t *out)
 {
     uint32_t null = (uint32_t)((1ull << bits) - 1);
-    union {
-        uint8_t bytes[COL_BLOCK_ROWS];
-        uint16_t halves[COL_BLOCK_ROWS];
-        uint32_t words[COL_BLOCK_ROWS];
-    } moved;
+    union block_codes moved;
     uint32_t least = s->least > s->most ? 0 : s->least;
     switch (width) {
     case sizeof(uint8_t):
@@ -158,7 +187,7 @@ static void pack_block_codes(const void *codes, unsigned width, uint32_t at, con
         break;
     default:
         move_u32((const uint32_t *)codes + at, least, s->nulls, null, moved.words);
-        pack_words(moved.words, bits, out);
+        pack_wide_or_words(moved.words, bits, out);
     }
 }
 
@@ -187,6 +216,84 @@ size_t col_blocks_pack_codes(const void *codes, unsigned width, bool nullable, s
     for (uint32_t b = 0; b < COL_BLOCKS; b++)
         if (blocks[b].bits)
             pack_block_codes(codes, width, b * COL_BLOCK_ROWS, &spans[b], blocks[b].bits,
+                             at + (size_t)blocks[b].at * COL_BLOCK_UNIT);
+    return bytes;
+}
+
+struct word_span {
+    int64_t least, most;
+};
+
+/* By block; how often a word is less than the one before. */
+VECTORISED static uint64_t spans_words(const int64_t *v, struct word_span *out)
+{
+    uint64_t falls = 0;
+    for (uint32_t b = 0; b < COL_BLOCKS; b++, v += COL_BLOCK_ROWS) {
+        int64_t least = v[0], most = v[0];
+        falls += b && v[0] < v[-1];
+        UNROLLED_4
+        for (uint32_t i = 1; i < COL_BLOCK_ROWS; i++) {
+            least = v[i] < least ? v[i] : least;
+            most = v[i] > most ? v[i] : most;
+            falls += v[i] < v[i - 1];
+        }
+        out[b] = (struct word_span){least, most};
+    }
+    return falls;
+}
+
+#define NARROW(name, type)                                                                                             \
+    VECTORISED static void name(const int64_t *v, int64_t least, type *out)                                            \
+    {                                                                                                                  \
+        for (uint32_t i = 0; i < COL_BLOCK_ROWS; i++)                                                                  \
+            out[i] = (type)((uint64_t)v[i] - (uint64_t)least);                                                         \
+    }
+NARROW(narrow_8, uint8_t)
+NARROW(narrow_16, uint16_t)
+NARROW(narrow_32, uint32_t)
+
+static void pack_block_words(const int64_t *v, int64_t least, unsigned bits, uint8_t *out)
+{
+    union block_codes codes;
+    if (bits <= BYTE_BITS) {
+        narrow_8(v, least, codes.bytes);
+        pack_bytes(codes.bytes, bits, out);
+    } else if (bits <= HALF_BITS) {
+        narrow_16(v, least, codes.halves);
+        pack_halves(codes.halves, bits, out);
+    } else {
+        narrow_32(v, least, codes.words);
+        pack_wide_or_words(codes.words, bits, out);
+    }
+}
+
+size_t col_blocks_pack_words(const int64_t *v, int64_t null, struct col_words *w, uint8_t *out)
+{
+    struct word_span spans[COL_BLOCKS];
+    struct col_block *blocks = (struct col_block *)out;
+    uint8_t *at = out + COL_BLOCKS * sizeof *blocks;
+    size_t units = 0;
+    *w = (struct col_words){.least = INT64_MAX, .most = INT64_MIN, .sorted = !spans_words(v, spans)};
+    for (uint32_t b = 0; b < COL_BLOCKS; b++) {
+        w->least = spans[b].least < w->least ? spans[b].least : w->least;
+        w->most = spans[b].most > w->most ? spans[b].most : w->most;
+    }
+    uint64_t range = (uint64_t)w->most - (uint64_t)w->least;
+    if (w->least <= null || range >= UINT32_MAX)
+        return 0;
+    for (uint32_t b = 0; b < COL_BLOCKS; b++) {
+        unsigned bits = bits_of((uint64_t)spans[b].most - (uint64_t)spans[b].least);
+        blocks[b] = (struct col_block){(uint32_t)((uint64_t)spans[b].least - (uint64_t)w->least), (uint16_t)units,
+                                       (uint8_t)bits, 0};
+        units += bits;
+    }
+    size_t bytes = COL_BLOCKS * sizeof *blocks + units * COL_BLOCK_UNIT;
+    size_t plain = (range > UINT16_MAX ? 4 : range > UINT8_MAX ? 2 : 1) * (size_t)COL_BLOCKS * COL_BLOCK_ROWS;
+    if (bytes > COL_BLOCKS_WORTH(plain))
+        return 0;
+    for (uint32_t b = 0; b < COL_BLOCKS; b++)
+        if (blocks[b].bits)
+            pack_block_words(v + b * COL_BLOCK_ROWS, spans[b].least, blocks[b].bits,
                              at + (size_t)blocks[b].at * COL_BLOCK_UNIT);
     return bytes;
 }

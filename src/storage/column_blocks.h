@@ -50,6 +50,17 @@ size_t col_blocks_pack(const int64_t *v, int64_t base, int64_t null, uint8_t *ou
  * what col_blocks_pack() makes of the values, when the least of them has code 0. */
 size_t col_blocks_pack_codes(const void *codes, unsigned width, bool nullable, size_t limit, uint8_t *out);
 
+/* What is worth reading bits for, of so many bytes in codes of whole bytes: a quarter less. */
+#define COL_BLOCKS_WORTH(plain) ((plain) / 4 * 3)
+
+struct col_words {
+    int64_t least, most;
+    bool sorted;
+};
+/* The same of COL_CHUNK_ROWS words as they come. 0 when one is not above `null`, when they do not lie within 2^32 - 1
+ * of each other, or when codes of whole bytes take little more. */
+size_t col_blocks_pack_words(const int64_t *v, int64_t null, struct col_words *w, uint8_t *out);
+
 /* Rows [at, at + n) of a chunk. */
 void col_blocks_unpack(const void *codes, int64_t base, int64_t null, uint32_t at, uint32_t n, int64_t *out);
 

@@ -12,13 +12,17 @@ enum { RECENT_CHUNKS = 16 };
 /* Each row one more than the row before: whole columns of a trace are so. All such chunks are of the same codes, which
  * are those of one block: they take no time to make and no memory. */
 enum { SEQUENCE_BITS = 7, EIGHT_CODES = SEQUENCE_BITS /* bytes */ };
-#define ONE_BY_ONE  (UINT64_C(1) << 7 | UINT64_C(2) << 14 | UINT64_C(3) << 21 | UINT64_C(4) << 28 | UINT64_C(5) << 35 | \
-                     UINT64_C(6) << 42 | UINT64_C(7) << 49)
+#define ONE_BY_ONE                                                                                                     \
+    (UINT64_C(1) << 7 | UINT64_C(2) << 14 | UINT64_C(3) << 21 | UINT64_C(4) << 28 | UINT64_C(5) << 35 |                \
+     UINT64_C(6) << 42 | UINT64_C(7) << 49)
 #define EACH_ONE    UINT64_C(0x2040810204081)
 #define CODES(g, i) (uint8_t)((ONE_BY_ONE + UINT64_C(8) * (g)*EACH_ONE) >> 8 * (i))
 #define EIGHT(g)    CODES(g, 0), CODES(g, 1), CODES(g, 2), CODES(g, 3), CODES(g, 4), CODES(g, 5), CODES(g, 6)
-#define BLOCK(b)    {.base = COL_BLOCK_ROWS * (b), .bits = SEQUENCE_BITS}
-#define FOUR(X, i)  X(i), X((i) + 1), X((i) + 2), X((i) + 3)
+#define BLOCK(b)                                                                                                       \
+    {                                                                                                                  \
+        .base = COL_BLOCK_ROWS * (b), .bits = SEQUENCE_BITS                                                            \
+    }
+#define FOUR(X, i) X(i), X((i) + 1), X((i) + 2), X((i) + 3)
 
 static const struct {
     struct col_block blocks[COL_BLOCKS];
@@ -87,7 +91,36 @@ static bool can_settle(const struct col_chunk *k)
     return whole && k->min <= k->max && k->base == k->min && (uint64_t)k->max - (uint64_t)k->min < UINT32_MAX;
 }
 
-/* Takes what is gained to be worth the while of reading bits when it is a quarter. */
+/* Blocks that were packed, in memory of their own. NULL when there is none. */
+static void *keep_blocks(struct spill *spill, const uint8_t *blocks, size_t len)
+{
+    uint8_t *codes = column_codes_alloc(spill, len + COL_BLOCKS_SLACK);
+    if (codes) {
+        memcpy(codes, blocks, len);
+        memset(codes + len, 0, COL_BLOCKS_SLACK);
+    }
+    return codes;
+}
+
+bool column_pack_blocks(const int64_t *v, enum col_type type, struct col_chunk *k, struct spill *spill)
+{
+    uint8_t blocks[COL_BLOCKS_MAX_BYTES + COL_BLOCKS_SLACK] __attribute__((aligned(8)));
+    struct col_words w;
+    size_t len = type != COL_F64 ? col_blocks_pack_words(v, column_null(type), &w, blocks) : 0;
+    void *codes = len ? keep_blocks(spill, blocks, len) : NULL;
+    if (!codes)
+        return false;
+    *k = (struct col_chunk){.data = codes,
+                            .base = w.least,
+                            .min = w.least,
+                            .max = w.most,
+                            .sorted = w.sorted,
+                            .kind = CHUNK_BLOCKS,
+                            .zero_null = type == COL_STR,
+                            .bytes = (uint32_t)len};
+    return true;
+}
+
 static void settle_chunk(struct column *c, struct col_chunk *k)
 {
     uint8_t blocks[COL_BLOCKS_MAX_BYTES + COL_BLOCKS_SLACK] __attribute__((aligned(8)));
@@ -95,12 +128,10 @@ static void settle_chunk(struct column *c, struct col_chunk *k)
     size_t plain = (size_t)width * COL_CHUNK_ROWS;
     if (!can_settle(k))
         return;
-    size_t len = col_blocks_pack_codes(k->data, width, k->kind >= CHUNK_U8N, plain / 4 * 3, blocks);
-    void *codes = len ? column_codes_alloc(c->spill, len + COL_BLOCKS_SLACK) : NULL;
+    size_t len = col_blocks_pack_codes(k->data, width, k->kind >= CHUNK_U8N, COL_BLOCKS_WORTH(plain), blocks);
+    void *codes = len ? keep_blocks(c->spill, blocks, len) : NULL;
     if (!codes) /* no memory for it: the chunk is as good as before */
         return;
-    memcpy(codes, blocks, len);
-    memset((uint8_t *)codes + len, 0, COL_BLOCKS_SLACK);
     column_codes_free(c->spill, k);
     k->data = codes;
     k->kind = CHUNK_BLOCKS;

@@ -32,6 +32,16 @@ const struct table_def table_defs[T_COUNT] = {
 #undef X
 };
 
+/* Tables of very many rows, which stay as they are inserted. */
+static bool is_steady(int table)
+{
+    static const enum table_id steady[] = {T_ftrace_event, T_profiler_sample, T_profiler_counter_set, T_counter};
+    for (size_t i = 0; i < sizeof steady / sizeof *steady; i++)
+        if ((int)steady[i] == table)
+            return true;
+    return false;
+}
+
 int storage_init(struct storage *st)
 {
     *st = (struct storage){0};
@@ -42,8 +52,10 @@ int storage_init(struct storage *st)
             storage_free(st);
             return rc;
         }
-        for (uint32_t c = 0; c < table_defs[i].n_columns; c++)
+        for (uint32_t c = 0; c < table_defs[i].n_columns; c++) {
             st->t[i].columns[c].settles = true;
+            st->t[i].columns[c].steady = is_steady(i);
+        }
     }
     return 0;
 }
