@@ -23,13 +23,14 @@ argset kept_args_intern(struct kept_args *k, struct kept_sharing *s, uint32_t ki
                         enum kept_place where, struct kept_set *place)
 {
     bool share = !s->off, was_new;
-    if (__builtin_expect(k->n++ == k->grow_from, 0)) {
+    if (__builtin_expect(k->n == k->grow_from, 0)) {
         grow(k);
         place = NULL;
     }
     bool stable = where == KEPT_STABLE || (where == KEPT_IN_FILE && importer_bytes_stable(k->im, payload.p));
     argset set = args_intern_bytes(&k->im->st->args, kind_aux >> ARGS_AUX_BITS, kind_aux & ((1u << ARGS_AUX_BITS) - 1),
                                    payload, stable, share, &was_new);
+    k->n += !k->recent || !was_new;
     if (share) {
         s->hits += !was_new;
         if (++s->tries == KEPT_WINDOW) {
@@ -37,7 +38,7 @@ argset kept_args_intern(struct kept_args *k, struct kept_sharing *s, uint32_t ki
             s->tries = s->hits = 0;
         }
     }
-    if (place && !argset_is_none(set)) {
+    if (place && !argset_is_none(set) && (!was_new || !place->what)) {
         place->set = set;
         place->what = kept_what(kind_aux, (uint32_t)payload.len);
         payload_words(payload.p, payload.len, place->words);

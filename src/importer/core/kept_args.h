@@ -23,7 +23,7 @@ struct kept_args {
     struct importer *im;
     struct kept_set *recent; /* 1 << (64 - shift); NULL until that is worth its memory */
     unsigned shift;          /* of a hash to its place */
-    uint64_t n;              /* sets that were not found there, */
+    uint64_t n;              /* sets that were not found there and could have been, */
     uint64_t grow_from;      /* and how many it takes until there is room for more */
 };
 #define KEPT_ARGS(importer) ((struct kept_args){.im = (importer), .grow_from = KEPT_FROM})
