@@ -749,6 +749,51 @@ START_TEST(correlated_queries)
 }
 END_TEST
 
+/* Indices that hold the rows of those keys only that ask, first few and then others; rows that are walked to; sources
+ * of one row. */
+START_TEST(few_rows_ask)
+{
+    static const char *const planned[] = {
+        "SELECT t.id, count(*), sum(min(s.ts + s.dur, t.upid + 900) - max(s.ts, t.upid)) FROM v_thread t JOIN v_slice "
+        "s ON s.track_id = t.id AND s.ts < t.upid + 900 AND s.ts + s.dur > t.upid WHERE t.id IN (1, 3) GROUP BY t.id",
+        /* the second thousand of rows has other keys than the first, and NULL is one of them */
+        "SELECT a.k, count(*), sum(b.id) FROM (SELECT iif(id < 2000, id % 2, iif(id % 5, id % 7, NULL)) AS k, ts FROM "
+        "v_slice WHERE dur > -90000) a JOIN v_slice b ON b.depth = a.k AND b.ts < a.ts AND b.ts + b.dur > a.ts GROUP "
+        "BY 1",
+        "SELECT count(*), count(b.id), sum(b.id) FROM (SELECT iif(id < 2300, NULL, id % 3) AS k, ts FROM v_slice) a "
+        "LEFT JOIN v_slice b ON b.depth = a.k AND b.ts <= a.ts AND b.ts + b.dur >= a.ts",
+        "SELECT count(*), sum(b.id) FROM v_thread t JOIN v_slice b ON b.depth = t.id - 900 AND b.ts < t.tid",
+        /* the nearest row, from either end */
+        "SELECT id, (SELECT max(z.ts) FROM v_slice z WHERE z.depth = s.depth AND z.ts < s.ts), (SELECT min(z.ts) FROM "
+        "v_slice z WHERE z.depth = s.depth AND z.ts > s.ts AND z.dur > 5) FROM v_slice s WHERE id % 400 = 3",
+        "SELECT id, (SELECT z.id FROM v_slice z WHERE z.depth = s.depth AND z.ts <= s.ts ORDER BY z.ts DESC LIMIT 1), "
+        "(SELECT z.name FROM v_slice z WHERE z.track_id = s.depth AND z.ts >= s.ts LIMIT 1) FROM v_slice s WHERE id % "
+        "400 = 3",
+        "SELECT count(*) FROM v_slice s WHERE id % 300 < 2 AND EXISTS (SELECT 1 FROM v_slice z WHERE z.depth = s.depth "
+        "AND z.ts > s.ts + 40 AND z.dur != s.dur)",
+        "SELECT count(*) FROM v_slice s WHERE id % 300 < 2 AND NOT EXISTS (SELECT 1 FROM v_slice z WHERE z.name = 'zz' "
+        "AND z.ts < s.ts - 900)",
+        /* bounds at both ends come first, whatever stands before them */
+        "SELECT count(*) FROM v_slice s WHERE NOT EXISTS (SELECT 1 FROM v_slice z WHERE z.track_id = s.track_id AND "
+        "z.dur > s.dur AND z.depth != s.depth AND z.ts BETWEEN s.ts - 100 AND s.ts)",
+        "SELECT id, (SELECT count(z.dur) FROM v_slice z WHERE z.track_id = s.track_id AND z.dur < s.dur AND z.ts > "
+        "s.ts), (SELECT sum(z.ts) FROM v_slice z WHERE z.track_id = s.track_id AND z.depth < s.depth AND z.ts + "
+        "z.depth > s.ts) FROM v_slice s WHERE s.dur < 9999",
+        /* one row beside all */
+        "SELECT s.track_id, sum(s.ts) * 1.0 / w.t, w.n FROM v_slice s, (SELECT sum(ts) AS t, count(*) AS n FROM "
+        "v_slice) w GROUP BY 1",
+        "SELECT count(*), sum(w.m) FROM v_slice s JOIN v_thread t ON t.id = s.depth LEFT JOIN (SELECT max(ts) AS m "
+        "FROM v_slice WHERE dur < 0) w WHERE coalesce(w.m, 7) > s.depth",
+        "SELECT count(*) FROM v_slice s, (SELECT max(ts) / 2 AS m FROM v_slice) w WHERE s.ts > w.m AND s.depth IS NOT "
+        "NULL AND s.name IS NOT NULL AND s.dur != 7",
+    };
+    struct mirror m;
+    mirror_open(&m, 2129, PLAN_ROWS);
+    EACH(&m, planned, EITHER);
+    mirror_close(&m);
+}
+END_TEST
+
 Suite *sql_plan_shapes_suite(void);
 Suite *sql_plan_shapes_suite(void)
 {
@@ -774,6 +819,7 @@ Suite *sql_plan_shapes_suite(void)
     tcase_add_test(t, rounds_do_not_go_through_a_table);
     tcase_add_test(t, columns_of_with);
     tcase_add_test(t, correlated_queries);
+    tcase_add_test(t, few_rows_ask);
     suite_add_tcase(s, t);
     return s;
 }

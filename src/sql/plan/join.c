@@ -1,7 +1,6 @@
 /* The rows of the sources: one is scanned, each further one is joined by its row number or by its keys.
  * Batches of row numbers go from step to step; values are fetched when an expression asks for them. */
 #include "sql/plan/join_private.h"
-#include "sql/plan/range_words.h"
 #include "sql/vtab/vtab.h"
 
 #include <string.h>
@@ -434,20 +433,8 @@ enum {
     FEW_ASK = 8, /* times as many rows has the source as that which asks */
     LEAST_WALKED = 512,
     LEAST_WAITED = 2048, /* rows of an index that is made when the first rows ask */
-    WALKS = 4 /* through as many rows as the source has take no longer than its index */
+    WALKS = 4            /* through as many rows as the source has take no longer than its index */
 };
-
-/* Do the ranges bound from both ends what the first of them compares? Rows between them are few then. */
-static bool has_both_bounds(const struct plan_step *s)
-{
-    bool lower = false, upper = false;
-    for (uint32_t k = 0; k < s->n_ranges; k++) {
-        bool same = plan_expr_equal(s->ranges[k].own, s->ranges[0].own);
-        lower |= same && range_is_lower(s->ranges[k].op);
-        upper |= same && !range_is_lower(s->ranges[k].op);
-    }
-    return lower && upper;
-}
 
 /* Is the key a column of integers? */
 static bool is_of_column(const struct plan_step *s)
@@ -472,7 +459,7 @@ static bool needs_nothing(struct join *j, uint32_t at)
     } else if (s->n_ranges && !s->by_sorted) {
         bool sorted = name && t->n_rows >= LEAST_WALKED && t->n_rows >= ask / 2 && !s->n_tests &&
                       steps_is_sorted_range(p, &s->ranges[0]);
-        bool both = has_both_bounds(s);
+        bool both = steps_has_both_bounds(s);
         st->walks = sorted && (both || !is_of_column(s));
         st->waits = !st->walks && is_of_column(s) && !s->n_tests && t->n_rows >= LEAST_WAITED;
         st->may_walk = (uint64_t)t->n_rows * (both ? WALKS : 1);

@@ -268,6 +268,8 @@ bool plan_steps(struct query_plan *p);
 void plan_push_tests(struct query_plan *p);
 /* Does the range compare a column by which the table is sorted? */
 bool steps_is_sorted_range(const struct query_plan *p, const struct plan_range *r);
+/* Do the ranges bound from both ends what the first of them compares? Rows between them are few then. */
+bool steps_has_both_bounds(const struct plan_step *s);
 /* Rows of tables that the step of a recursion goes through in each round. */
 uint64_t plan_rows_of_round(const struct query_plan *p);
 /* Each expression to the part that computes it: lift.c. */
@@ -367,7 +369,7 @@ struct run {
     bool keeps;        /* it is to be kept until run_close() */
     uint64_t serial, bytes, most;
     uint64_t most_found, found; /* rows that the sources may give, and have given; 0: any number */
-    uint64_t visited; /* rows of tables that were looked at */
+    uint64_t visited;           /* rows of tables that were looked at */
 };
 
 bool run_alloc(struct run *r, uint64_t bytes); /* counts memory; false when it is too much */

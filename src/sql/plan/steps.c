@@ -2,6 +2,7 @@
  * checked. That table is scanned from which most equalities are keys of the others, and with least to be indexed of
  * such; a table whose row number is asked for comes before those that need a hash, those before ones with a range. */
 #include "sql/plan/plan_private.h"
+#include "sql/plan/range_words.h"
 
 enum { ROWS_OF_QUERY = 100000 /* as nobody knows */ };
 
@@ -291,6 +292,19 @@ static bool may_walk(const struct query_plan *p, const struct plan_step *s)
     return p->steps[0].n_tests && s->n_ranges && !s->n_tests && steps_is_sorted_range(p, &s->ranges[0]);
 }
 
+bool steps_has_both_bounds(const struct plan_step *s)
+{
+    bool lower = false, upper = false;
+    for (uint32_t k = 0; k < s->n_ranges; k++) {
+        bool same = plan_expr_equal(s->ranges[k].own, s->ranges[0].own);
+        lower |= same && range_is_lower(s->ranges[k].op);
+        upper |= same && !range_is_lower(s->ranges[k].op);
+    }
+    return lower && upper;
+}
+
+enum { LOOSE = 4 /* rows that are looked at beside each that passes, where spans overlap */ };
+
 enum { WALKED = 4 /* part of the rows of such a table */ };
 
 /* What it costs to go that way: rows to be scanned, twice that for those to be found by keys. The rows of a round are
@@ -303,6 +317,8 @@ static uint64_t cost(const struct query_plan *p)
     for (uint32_t i = 1; i < p->n_steps; i++) {
         const struct plan_step *s = &p->steps[i];
         uint64_t rows = rows_of(p, s->source);
+        if (s->n_ranges && !s->n_keys && !s->by_equal && !steps_has_both_bounds(s))
+            sum += LOOSE * (rows + rows_of(p, p->steps[0].source));
         sum += s->by_row || s->by_sorted || p->sources[s->source].kin ? 0 : may_walk(p, s) ? rows / WALKED : 2 * rows;
     }
     return sum;
@@ -334,8 +350,8 @@ bool plan_steps(struct query_plan *p)
     uint32_t least = UINT32_MAX;
     uint64_t cheapest = UINT64_MAX;
     for (uint32_t i = 0; i < p->n_sources; i++) {
-        if (plan_has_on(&p->sources[i]) || p->sources[i].kin || (p->right && i > p->right) ||
-            (i > 0 && is_asked(p)) || !steps_from(p, (uint8_t)i))
+        if (plan_has_on(&p->sources[i]) || p->sources[i].kin || (p->right && i > p->right) || (i > 0 && is_asked(p)) ||
+            !steps_from(p, (uint8_t)i))
             continue;
         uint32_t lost = lost_keys(p);
         uint64_t costs = cost(p);
