@@ -162,8 +162,7 @@ static void put_mixed_value(struct text *t)
     if (first)
         put(t, "%s", pick(2) ? " ORDER BY z.dur DESC, z.id LIMIT 1" : " LIMIT 1");
     else if (pick(6) == 0)
-        put(t, " GROUP BY z.depth%s ORDER BY count(*) DESC, z.depth LIMIT 1",
-            pick(2) ? "" : " HAVING count(*) > 1");
+        put(t, " GROUP BY z.depth%s ORDER BY count(*) DESC, z.depth LIMIT 1", pick(2) ? "" : " HAVING count(*) > 1");
     put(t, ")");
 }
 

@@ -506,8 +506,7 @@ static void pass_block(const struct lookup_ranges *l, uint32_t at, uint32_t n, c
 }
 
 /* How many pass, and the sums of their values. */
-static struct found sum_through(struct run *r, struct lookup_ranges *l, uint32_t lo, uint32_t hi,
-                                const int64_t *others)
+static struct found sum_through(struct run *r, struct lookup_ranges *l, uint32_t lo, uint32_t hi, const int64_t *others)
 {
     struct found f = {0};
     uint8_t mask[BLOCK];

@@ -65,8 +65,8 @@ static enum walk_way way_of(const struct plan_lookup *of, uint32_t column, bool 
 {
     const struct plan_expr *value = of->kind == LOOKUP_VALUE ? of->sub->items[of->n_keys].expr : NULL;
     bool sorts = value && value->op == X_COLUMN && value->column == (int16_t)column;
-    bool first = of->aggregate == AGG_KINDS ? !of->last && comes_as_it_lies(of->sub, column)
-                                            : of->aggregate == AGG_MIN && sorts;
+    bool first =
+        of->aggregate == AGG_KINDS ? !of->last && comes_as_it_lies(of->sub, column) : of->aggregate == AGG_MIN && sorts;
     bool last = of->aggregate == AGG_KINDS ? of->last : of->aggregate == AGG_MAX && sorts;
     bool any = of->kind == LOOKUP_EXISTS;
     if (!of->n_ties && lower && (any || first))

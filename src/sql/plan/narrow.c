@@ -105,7 +105,8 @@ void narrow_scan(struct run *r, struct scan *scan, const struct plan_step *first
 bool narrow_is_worth(const struct run *r, const struct plan_step *step, uint32_t n)
 {
     const struct column *c = &r->tables[step->source]->columns[step->columns[0]];
-    return n <= MOST_KEYS && c->type != COL_STR && c->type != COL_F64 && (uint64_t)n * KEYS_OF_COLUMN <= column_width(c);
+    return n <= MOST_KEYS && c->type != COL_STR && c->type != COL_F64 &&
+           (uint64_t)n * KEYS_OF_COLUMN <= column_width(c);
 }
 
 void narrow_to_keys(struct run *r, struct scan *scan, const struct plan_step *step, const int64_t *keys, uint32_t n)
