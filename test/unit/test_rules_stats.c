@@ -108,9 +108,10 @@ static const struct rule rules[] = {
      "perf_cpu_lost_records[0]=5 perf_process_shard_count[0]=4 perf_chosen_process_shard[0]=5 "
      "perf_guardrail_stop_ts[0]=12 perf_samples_skipped=1 perf_samples_skipped_dataloss=1"},
     {"cpus that there is no room for: a sample, and a frequency of a kernel of any kind",
-     "1{8:5 10:1 13:1 59{58:6 12{2:4 3:5}}} 1{8:10 10:1 66{1:4095 2:1 3:1}} 1{8:10 10:1 66{1:4096 2:1 3:1}} 1{8:10 10:1 "
+     "1{8:5 10:1 13:1 59{58:6 12{2:4 3:5}}} 1{8:10 10:1 66{1:4095 2:1 3:1}} 1{8:10 10:1 66{1:4096 2:1 3:1}} 1{8:10 "
+     "10:1 "
      "118{1:4096 2:1000}}",
-     COUNTED, "perf_process_shard_count[0]=4 perf_chosen_process_shard[0]=5 cpu_number_too_large=2"},
+     COUNTED, "perf_process_shard_count[0]=4 perf_chosen_process_shard[0]=5 cpu_number_too_large[4096]=2"},
     {"logs of Android and of systemd", "1{8:5 10:1 39{1{5:1} 2{1:10 2:3 3:2}}} 1{8:5 10:1 132{20:5 21:2}}", COUNTED,
      "android_log_num_failed=3 android_log_num_skipped=2 android_log_num_total=10 systemd_journal_num_failed=2 "
      "systemd_journal_num_total=5"},
