@@ -67,7 +67,8 @@ int packet_file_open(struct packet_file *f, const char *path, struct error *err)
     struct stat st;
     size_t len = 0;
     *f = (struct packet_file){0};
-    bool regular = strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+    /* files of /proc and tracefs tell no size */
+    bool regular = strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size;
     int rc = regular ? mapped_file_open(&f->map, path, err) : file_read_all(path, SIZE_MAX - 1, &f->owned, &len, err);
     if (rc < 0)
         return rc;

@@ -34,6 +34,17 @@ class Sources(harness.Case):
         self.assertEqual(self.run_shell("query", "-", sql, stdin=trace).stdout.decode(),
                          self.query(sql, trace=harness.DATA / "linux-deflate.pftrace"))
 
+    def test_files_that_tell_no_size(self):
+        """As /sys/kernel/tracing/trace: here the arguments of a process, which are a trace."""
+        event = json.dumps([{"name": "slept", "ph": "X", "pid": 1, "tid": 1, "ts": 5, "dur": 2}])
+        with subprocess.Popen([event], executable="/bin/cat", stdin=subprocess.PIPE) as p:
+            trace = f"/proc/{p.pid}/cmdline"
+            while "slept" not in open(trace).read():  # not before it is another program
+                pass
+            self.assertEqual(self.query("select name, dur from slice", trace=trace), '"name","dur"\n"slept",2000\n')
+            p.stdin.close()
+        self.fails("query", "/proc/self/maps", "select 1", text="/proc/self/maps")
+
     def test_trace_and_sql_from_the_same_pipe(self):
         self.fails("query", "-", stdin=b"select 1", text="cannot both come from standard input")
 

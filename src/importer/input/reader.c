@@ -407,15 +407,15 @@ int reader_add_file(struct reader *r, const char *path, struct error *err)
         return read_fd(r, STDIN_FILENO, err);
     struct mapped_file m;
     int rc = mapped_file_open(&m, path, err);
-    if (rc == 0) {
+    if (rc == 0 && m.bytes.len) {
         rc = add_mapped(r, m, path, err);
         if (rc)
             error_prefix(err, "%s", path);
         return rc;
     }
-    if (rc != -MRD_EUNSUPPORTED)
+    if (rc && rc != -MRD_EUNSUPPORTED)
         return rc;
-    int fd = open(path, O_RDONLY | O_CLOEXEC); /* a pipe or a device */
+    int fd = open(path, O_RDONLY | O_CLOEXEC); /* a pipe or a device, or what tells no size, as tracefs and /proc do */
     if (fd < 0)
         return error_set_errno(err, errno, "%s", path);
     rc = read_fd(r, fd, err);
