@@ -119,8 +119,8 @@ static void set_args(struct syscalls *s, struct open_call *c, uint32_t len)
     c->slice = 0;
 }
 
-/* Copies the args of a call, by words. A copy of at most so many bytes as one has room for is a single instruction to the
- * compiler, one that takes longer to begin than everything else that is done for a call. */
+/* Copies the args of a call, by words. A copy of at most so many bytes as one has room for is a single instruction to
+ * the compiler, one that takes longer to begin than everything else that is done for a call. */
 static inline void copy_args(uint8_t *to, const uint8_t *from, size_t n)
 {
     enum { WORDS = 16, WORD = 8 };
