@@ -59,8 +59,8 @@ bool machine_has_cpu(struct machine_ctx *m, uint64_t cpu)
 {
     if (cpu < CPUS_PER_MACHINE)
         return true;
-    stats_add_idx(&m->st->stats, m->id, STAT_cpu_number_too_large, CPUS_PER_MACHINE,
-                  1); /* of whatever number: one row */
+    /* one row, of whatever numbers: a stranger chooses them */
+    stats_add_idx(&m->st->stats, m->id, STAT_cpu_number_too_large, CPUS_PER_MACHINE, 1);
     return false;
 }
 

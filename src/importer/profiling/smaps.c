@@ -52,14 +52,12 @@ static void add_entry(struct packet *p, uint32_t upid, const struct smaps_entry 
 #undef V
 }
 
-/* --- PackedSmaps: each field a column, each mapping the same place in all of them ----------------------------------
- */
+/* --- PackedSmaps: each field a column, each mapping the same place in all of them --- */
 
 enum packed_field {
     STRING_TABLE = 1,
-    NAME_ID = 2, /* in the string table, which begins with number 0 */
-    AGGREGATE_COUNT =
-        3, /* of mappings that were added up by their path: the string table has the paths in their order */
+    NAME_ID = 2,     /* in the string table, which begins with number 0 */
+    AGGREGATE_COUNT, /* of mappings that were added up by path: the string table has the paths in their order */
     SIZE_KB,
     RSS_KB,
     ANONYMOUS_KB,

@@ -44,9 +44,10 @@ struct system_machine {
 
 /* disk_stats.c: a SysStats.DiskStat. */
 void disk_stats_parse(struct packet *p, struct slice bytes);
-/* Adds args to those of a process; of equal keys the new value holds. */
-void process_merge_args(struct machine_ctx *m, uint32_t upid, const struct arg_list *add);
 void disk_stats_close(struct system_machine *s);
+
+/* process_tree.c: adds args to those of a process; of equal keys the new value holds. */
+void process_merge_args(struct machine_ctx *m, uint32_t upid, const struct arg_list *add);
 
 /* A counter track of a machine with up to two dimensions more than its name: a shorthand. */
 uint32_t system_counter_track(struct machine_ctx *m, const char *type, strid name, const char *unit,
