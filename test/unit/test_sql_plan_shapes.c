@@ -565,6 +565,30 @@ START_TEST(recursions)
 }
 END_TEST
 
+/* SQLite sorts an index that it makes for one statement by the columns that are still asked for when it has taken the
+ * queries around apart. */
+START_TEST(indexes_made_for_a_statement)
+{
+#define RANKED                                                                                                         \
+    "(SELECT q.x AS a, t.tid AS b, q.w AS c, q.r AS r, t.name AS n FROM (SELECT depth AS k, name AS w, dur AS x, "     \
+    "rank() OVER (ORDER BY dur) / 2.5 AS r FROM v_slice) q JOIN v_thread t ON t.id = q.k) z"
+    static const char *const planned[] = {
+        "SELECT * FROM " RANKED,
+        "SELECT a FROM " RANKED,
+        "SELECT b, c FROM " RANKED " WHERE a > 3",
+        "SELECT row_number() OVER (), a FROM " RANKED,
+        "SELECT row_number() OVER (PARTITION BY n), a, b FROM " RANKED " WHERE r / b >= -b",
+        "SELECT total(abs(r)) OVER (PARTITION BY n ROWS BETWEEN 1 FOLLOWING AND 3 FOLLOWING EXCLUDE GROUP) + a, "
+        "upper(n) FROM " RANKED " WHERE 8 <= z.b AND r / z.b >= -z.b ORDER BY 2 DESC",
+        "SELECT group_concat(a), count(c) FROM " RANKED " GROUP BY n"};
+#undef RANKED
+    struct mirror m;
+    mirror_open(&m, 919, PLAN_ROWS);
+    EACH(&m, planned, PLANNED);
+    mirror_close(&m);
+}
+END_TEST
+
 Suite *sql_plan_shapes_suite(void);
 Suite *sql_plan_shapes_suite(void)
 {
@@ -588,6 +612,7 @@ Suite *sql_plan_shapes_suite(void)
     tcase_add_test(t, recursions);
     tcase_add_test(t, rounds_do_not_go_through_a_table);
     tcase_add_test(t, columns_of_with);
+    tcase_add_test(t, indexes_made_for_a_statement);
     suite_add_tcase(s, t);
     return s;
 }

@@ -16,7 +16,8 @@ struct loops {
     struct planner *planner;
     const char *text;
     bool part; /* of a statement: for that as a whole SQLite may make other indexes, or none */
-    bool loaded;
+    bool loaded, indexes_read;
+    const struct made_indexes *indexes; /* NULL: not known */
     struct line lines[MAX_LINES];
     int n;
 };
@@ -387,6 +388,26 @@ static bool is_automatic(const struct line *line)
     return strstr(line->text, " USING AUTOMATIC ") != NULL;
 }
 
+/* Where line `at` says that rows come from an index made for the statement: adds by what it is sorted, unless one row
+ * at most is found. False: that is not known. */
+static bool adds_order(struct loops *l, int at, struct query_plan *p, uint8_t source, uint32_t placed)
+{
+    struct index_use use = {.source = source};
+    if (!is_automatic(&l->lines[at]) || is_determined(p, source, placed))
+        return true;
+    if (l->part) /* SQLite may make others for the statement as a whole */
+        return false;
+    if (!l->indexes_read)
+        l->indexes = index_order_read(l->planner, l->text);
+    l->indexes_read = true;
+    use.made = l->indexes;
+    for (int i = 0; i < at; i++)
+        use.nth += is_automatic(&l->lines[i]);
+    loop_named(&l->lines[at], &use.name);
+    use.n_keys = equal_columns(p, source, placed, use.keys);
+    return index_order_add(p, &use);
+}
+
 static bool walk(struct loops *l, int parent, struct query_plan *p, int depth)
 {
     struct guess guess = {l, p, parent, named_alone(l, parent, p), 0};
@@ -406,12 +427,7 @@ static bool walk(struct loops *l, int parent, struct query_plan *p, int depth)
         if (source == -2)
             source = source_meant(&guess, i, placed);
         if (source >= 0) {
-            int16_t keys[PLAN_MAX_KEYS];
-            uint32_t n_keys = equal_columns(p, (uint8_t)source, placed, keys);
-            /* an index that SQLite makes is sorted by all its columns; of one row at most that shows nothing */
-            bool sorted = is_automatic(&l->lines[i]) && !is_determined(p, (uint8_t)source, placed);
-            if (p->n_loops == PLAN_MAX_SOURCES ||
-                (sorted && (l->part || !index_order_add(p, (uint8_t)source, name, keys, n_keys))))
+            if (p->n_loops == PLAN_MAX_SOURCES || !adds_order(l, i, p, (uint8_t)source, placed))
                 return false;
             p->loops[p->n_loops++] = (uint8_t)source;
             continue;

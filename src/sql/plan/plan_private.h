@@ -334,11 +334,25 @@ bool loops_say(struct loops *l, int parent, const char *text);
 /* The columns by whose words the rows of the outermost loop come, before those are looked through for the first of each
  * kind (*n 0: as they lie); false: not known. */
 bool loops_order_of_codes(struct loops *l, int parent, int16_t columns[PLAN_MAX_ORDER], uint32_t *n);
-/* Rows of the next loop come from an index that SQLite makes, of the query or view of that name, by columns that are
- * equal to others: index_order.c. False: their order is not known. */
-bool index_order_add(struct query_plan *p, uint8_t source, struct sql_name name, const int16_t *keys, uint32_t n_keys);
 /* True when the rows that the steps give are in that order. */
 bool loops_agree(const struct query_plan *p);
+
+/* ---- index_order.c: indexes that SQLite makes for one statement ---- */
+
+struct made_indexes;
+/* Those of a statement, from EXPLAIN; NULL: not known. */
+const struct made_indexes *index_order_read(struct planner *planner, const char *text);
+/* The rows of the next loop come from one of them. */
+struct index_use {
+    const struct made_indexes *made; /* NULL: not known */
+    uint32_t nth;                    /* of them */
+    uint8_t source;
+    struct sql_name name;        /* of the query or view that it is made of */
+    int16_t keys[PLAN_MAX_KEYS]; /* columns that are equal to others */
+    uint32_t n_keys;
+};
+/* Adds by what they are sorted; false: that is not known. */
+bool index_order_add(struct query_plan *p, const struct index_use *use);
 
 /* ---- running ---- */
 
