@@ -55,9 +55,9 @@ static struct arg_list view_ready(const struct args *a, const struct arg_set *s)
     return (struct arg_list){a->ready.p + s->first, s->len, 0};
 }
 
-static uint32_t hash_values(const struct arg *list, size_t n)
+static uint32_t hash_values(const struct args *a, const struct arg *list, size_t n)
 {
-    uint64_t h = n;
+    uint64_t h = n ^ a->seed;
     for (size_t i = 0; i < n; i++) {
         h = hash_combine(h, (uint64_t)list[i].key << 32 | list[i].flat_key);
         h = hash_combine(h, (uint64_t)list[i].word ^ (uint64_t)list[i].type << 56);
@@ -73,9 +73,20 @@ static bool same_values(const struct arg *x, const struct arg *y, size_t n)
     return true;
 }
 
-static bool grow_slots(struct args *a)
+static uint32_t hash_payload(const struct args *a, struct slice payload, uint32_t kind_aux)
 {
-    uint32_t cap = a->slot_cap ? a->slot_cap * 2 : 1024;
+    return (uint32_t)hash_combine(hash_bytes_seeded(payload.p, payload.len, a->seed), kind_aux);
+}
+
+static uint32_t hash_set(const struct args *a, argset set)
+{
+    const struct arg_set *s = set_at(a, set);
+    return s->kind_aux == ARGS_READY ? hash_values(a, view_ready(a, s).p, s->len)
+                                     : hash_payload(a, slice_of(s->bytes, s->len), s->kind_aux);
+}
+
+static bool resize_slots(struct args *a, uint32_t cap)
+{
     struct args_slot *slots = cap ? mem_zalloc(cap * sizeof *slots) : NULL;
     if (!slots)
         return false;
@@ -90,6 +101,27 @@ static bool grow_slots(struct args *a)
     a->slots = slots;
     a->slot_cap = cap;
     return true;
+}
+
+static bool grow_slots(struct args *a)
+{
+    return resize_slots(a, a->slot_cap ? a->slot_cap * 2 : 1024);
+}
+
+/* A file may have chosen its sets to belong into one place (base/hash.h). */
+static inline bool crowded(const struct args *a, uint32_t walk)
+{
+    return (walk & (a->slot_cap - 1)) >= HASH_WALK_MAX && !a->seed;
+}
+
+/* Gives all sets places that nobody can foresee. Their numbers stay. */
+static bool reseed(struct args *a)
+{
+    a->seed = hash_secret();
+    for (uint32_t i = 0; i < a->slot_cap; i++)
+        if (!argset_is_none(a->slots[i].set))
+            a->slots[i].hash = hash_set(a, a->slots[i].set);
+    return resize_slots(a, a->slot_cap);
 }
 
 static argset add_set(struct args *a, struct arg_set set)
@@ -107,13 +139,18 @@ argset args_intern(struct args *a, const struct arg *list, size_t n)
         return ARGSET_NONE;
     if (a->n_slots * 4 >= (size_t)a->slot_cap * 3 && !grow_slots(a))
         goto failed;
-    uint32_t hash = hash_values(list, n), at;
+    uint32_t hash = hash_values(a, list, n), at;
     probe_each(at, hash, a->slot_cap, !argset_is_none(a->slots[at].set))
     {
         const struct arg_set *s = set_at(a, a->slots[at].set);
         if (a->slots[at].hash == hash && s->kind_aux == ARGS_READY && s->len == n &&
             same_values(view_ready(a, s).p, list, n))
             return a->slots[at].set;
+    }
+    if (crowded(a, at - hash)) {
+        if (!reseed(a))
+            goto failed;
+        return args_intern(a, list, n);
     }
     if (n > UINT32_MAX || !vec_reserve(&a->ready, a->ready.n + n))
         goto failed;
@@ -141,7 +178,7 @@ argset args_intern_bytes(struct args *a, unsigned kind, uint32_t aux, struct sli
     if (share) {
         if (a->n_slots * 4 >= (size_t)a->slot_cap * 3 && !grow_slots(a))
             goto failed;
-        hash = (uint32_t)hash_combine(hash_bytes(payload.p, payload.len), kind_aux);
+        hash = hash_payload(a, payload, kind_aux);
         uint32_t at;
         probe_each(at, hash, a->slot_cap, !argset_is_none(a->slots[at].set))
         {
@@ -153,6 +190,11 @@ argset args_intern_bytes(struct args *a, unsigned kind, uint32_t aux, struct sli
                     *was_new = false;
                 return a->slots[at].set;
             }
+        }
+        if (crowded(a, at - hash)) {
+            if (!reseed(a))
+                goto failed;
+            return args_intern_bytes(a, kind, aux, payload, stable, share, was_new);
         }
         slot = &a->slots[at];
     }

@@ -132,6 +132,7 @@ struct args {
     struct args_slot *slots; /* hash index over sets, a power of two */
     uint32_t *numbers;       /* by set, once args_number() was called: its cell; that of one more set */
     uint32_t n_numbers;      /* sets that have one */
+    uint64_t seed;           /* of the index's hashes; 0 until sets crowd */
     uint64_t costly_bytes;   /* of payloads that take long to decode, and args that follow each */
     uint32_t slot_cap;
     uint32_t n_slots; /* used; sets that nobody looks for have none */

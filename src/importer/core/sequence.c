@@ -25,6 +25,7 @@ struct interned {
     struct interned_entry *slots;
     uint32_t cap; /* a power of two, 0 when empty */
     uint32_t n;
+    uint64_t seed; /* of the hashes; 0 until entries crowd */
     struct dense dense[DENSE_FIELDS];
 };
 
@@ -51,22 +52,21 @@ static bool dense_put(const struct interned *t, struct dense *d, uint64_t iid, s
     return true;
 }
 
-static uint64_t hash_of(uint32_t field, uint64_t iid)
+static uint32_t hash_of(const struct interned *t, uint32_t field, uint64_t iid)
 {
-    return hash_combine(iid, field);
+    return (uint32_t)hash_combine(iid ^ t->seed, field);
 }
 
 static struct interned_entry *probe(const struct interned *t, uint32_t field, uint64_t iid)
 {
     uint32_t at;
-    probe_each(at, (uint32_t)hash_of(field, iid), t->cap,
+    probe_each(at, hash_of(t, field, iid), t->cap,
                t->slots[at].bytes.p) if (t->slots[at].iid == iid && t->slots[at].field == field) break;
     return &t->slots[at];
 }
 
-static bool grow(struct interned *t)
+static bool resize(struct interned *t, uint32_t cap)
 {
-    uint32_t cap = t->cap ? t->cap * 2 : 32;
     struct interned_entry *slots = cap ? mem_zalloc(cap * sizeof *slots) : NULL;
     if (!slots)
         return false;
@@ -78,6 +78,17 @@ static bool grow(struct interned *t)
             *probe(t, old.slots[i].field, old.slots[i].iid) = old.slots[i];
     mem_free(old.slots);
     return true;
+}
+
+/* The free slot that a walk for a new entry ended at, or another one, if entries were chosen to belong into one place
+ * (base/hash.h). NULL when out of memory. */
+static struct interned_entry *uncrowded(struct interned *t, struct interned_entry *free, uint32_t field, uint64_t iid)
+{
+    uint32_t walk = (uint32_t)(free - t->slots) - hash_of(t, field, iid);
+    if ((walk & (t->cap - 1)) < HASH_WALK_MAX || t->seed)
+        return free;
+    t->seed = hash_secret();
+    return resize(t, t->cap) ? probe(t, field, iid) : NULL;
 }
 
 static struct interned_entry *lookup(const struct seq_generation *g, uint32_t field, uint64_t iid)
@@ -324,13 +335,18 @@ bool sequence_intern(struct sequences *s, struct sequence *seq, struct slice int
             stats_add(&im->st->stats, s->m->id, STAT_interned_data_tokenizer_errors, 1);
             continue;
         }
-        if (t->n * 4 >= t->cap * 3 && !grow(t)) {
+        if (t->n * 4 >= t->cap * 3 && !resize(t, t->cap ? t->cap * 2 : 32)) {
             im->failed = true;
             return false;
         }
         struct interned_entry *e = probe(t, f.id, pb_u64(&iid));
         if (e->bytes.p)
             continue;
+        e = uncrowded(t, e, f.id, pb_u64(&iid));
+        if (!e) {
+            im->failed = true;
+            return false;
+        }
         *e = (struct interned_entry){.iid = pb_u64(&iid), .bytes = pb_bytes(&f), .field = f.id};
         t->n++;
     }

@@ -28,6 +28,7 @@ struct track_tracker {
     VEC(uint64_t)
     words;              /* the keys of all tracks, one after another */
     struct slot *slots; /* a power of two */
+    uint64_t seed;      /* of their hashes; 0 until keys crowd */
     uint32_t slot_cap;
     uint32_t n;
     struct hot_slot *hot;
@@ -64,9 +65,8 @@ void track_tracker_close(struct track_tracker *t)
     mem_free(t);
 }
 
-static bool grow(struct track_tracker *t)
+static bool resize(struct track_tracker *t, uint32_t cap)
 {
-    uint32_t cap = t->slot_cap ? t->slot_cap * 2 : 256;
     struct slot *slots = mem_zalloc(cap * sizeof *slots);
     if (!slots)
         return false;
@@ -141,14 +141,28 @@ static uint32_t make_key(struct track_tracker *t, uint32_t machine, const struct
     return n;
 }
 
+static uint32_t hash_key(const struct track_tracker *t, const uint64_t *key, uint32_t n)
+{
+    uint64_t h = n ^ t->seed;
+    for (uint32_t i = 0; i < n; i++)
+        h = hash_combine(h, key[i]);
+    return (uint32_t)h;
+}
+
+/* Keys that were chosen to belong into one place (base/hash.h) get others. */
+static bool reseed(struct track_tracker *t)
+{
+    t->seed = hash_secret();
+    for (uint32_t i = 0; i < t->slot_cap; i++)
+        t->slots[i].hash = hash_key(t, t->words.p + t->slots[i].key_at, t->slots[i].key_n);
+    return resize(t, t->slot_cap);
+}
+
 /* The slot of a key, made when new (then its id is 0). NULL when out of memory. */
 static struct slot *find_slot(struct track_tracker *t, const uint64_t *key, uint32_t n)
 {
-    uint64_t h = n;
-    for (uint32_t i = 0; i < n; i++)
-        h = hash_combine(h, key[i]);
-    uint32_t hash = (uint32_t)h;
-    if (t->n * 4 >= t->slot_cap * 3 && !grow(t))
+    uint32_t hash = hash_key(t, key, n);
+    if (t->n * 4 >= t->slot_cap * 3 && !resize(t, t->slot_cap ? t->slot_cap * 2 : 256))
         return NULL;
     uint32_t at;
     probe_each(at, hash, t->slot_cap, t->slots[at].id)
@@ -157,6 +171,8 @@ static struct slot *find_slot(struct track_tracker *t, const uint64_t *key, uint
         if (s->hash == hash && s->key_n == n && memcmp(t->words.p + s->key_at, key, n * sizeof *key) == 0)
             return &t->slots[at];
     }
+    if (((at - hash) & (t->slot_cap - 1)) >= HASH_WALK_MAX && !t->seed)
+        return reseed(t) ? find_slot(t, key, n) : NULL;
     if (!vec_reserve(&t->words, t->words.n + n))
         return NULL;
     memcpy(t->words.p + t->words.n, key, n * sizeof *key);
