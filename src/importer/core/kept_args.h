@@ -86,6 +86,19 @@ void kept_args_free(struct kept_args *k);
 argset kept_args_intern(struct kept_args *k, struct kept_sharing *s, uint32_t kind_aux, struct slice payload,
                         enum kept_place where, struct kept_set *place);
 
+/* Counts that a payload has come again whose set the caller knows. False when it is to be asked for nevertheless, as
+ * the last of a window. */
+static inline bool kept_args_again(struct kept_sharing *s)
+{
+    if (s->off)
+        return true;
+    if (s->tries + 1 == KEPT_WINDOW)
+        return false;
+    s->tries++;
+    s->hits++;
+    return true;
+}
+
 /* The set of a payload for a decoder (args_intern_bytes()). */
 static inline argset kept_args(struct kept_args *k, struct kept_sharing *s, unsigned kind, uint32_t aux,
                                struct slice payload, enum kept_place where)

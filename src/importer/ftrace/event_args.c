@@ -49,6 +49,17 @@ argset ftrace_event_args(const struct ftrace_event *e)
     return kept_args(&f->kept, &k->sharing, ARGS_KIND_FTRACE, aux, e->payload, KEPT_IN_FILE);
 }
 
+/* The same of an event whose args may be known. */
+static inline argset known_or_new_args(const struct ftrace_event *e, struct ftrace_kind *k)
+{
+    argset *known = e->known_args;
+    if (!known)
+        return ftrace_event_args(e);
+    if (argset_is_none(*known) || !kept_args_again(&k->sharing))
+        *known = ftrace_event_args(e);
+    return *known;
+}
+
 void ftrace_add_row(const struct ftrace_event *e, struct ftrace_cpu *c, uint32_t utid, uint32_t common_flags)
 {
     struct ftrace_kind *k = &e->f->kinds[e->id];
@@ -57,7 +68,7 @@ void ftrace_add_row(const struct ftrace_event *e, struct ftrace_cpu *c, uint32_t
     ftrace_event_insert(e->m->st, &(struct ftrace_event_row){.ts = e->ts,
                                                              .name = k->name,
                                                              .utid = utid,
-                                                             .arg_set_id = ftrace_event_args(e),
+                                                             .arg_set_id = known_or_new_args(e, k),
                                                              .common_flags = common_flags,
                                                              .ucpu = ftrace_ucpu(c)});
 }

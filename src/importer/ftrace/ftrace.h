@@ -38,6 +38,7 @@ struct ftrace_now {
     uint32_t len; /* of the payload; a slice would be written in parts and read as one, which the processor waits for */
     uint32_t
         call_args; /* sys_enter: where behind the number the args begin, which go on to the end; 0: look for them */
+    argset *args;  /* of a payload that comes again and again: its set, or none, which is replaced; NULL: of others */
 };
 void ftrace_event_now(struct machine_ctx *m, const struct ftrace_now *now);
 /* Do events of a kind (a field of FtraceEvent) happen at another time than theirs? Then they are to go through packets.

@@ -55,6 +55,7 @@ struct ftrace_event {
     uint32_t line_thread; /* utid + 1 that a line of text gives for pid; 0: not from text */
     uint32_t line_file;   /* serial of the text's file; 0: the first one, or not from text */
     uint32_t call_args;   /* see ftrace_now */
+    argset *known_args;   /* `args` of it */
 };
 
 struct ftrace_handler {

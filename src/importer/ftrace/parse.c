@@ -148,7 +148,8 @@ void ftrace_event_now(struct machine_ctx *m, const struct ftrace_now *now)
                              .payload = slice_of(now->payload, now->len),
                              .gen = UINT32_MAX,
                              .line_thread = now->utid + 1,
-                             .call_args = now->call_args};
+                             .call_args = now->call_args,
+                             .known_args = now->args};
     if (c && !dropped(f, now->ts))
         parse_one(&e, c, 0, now->ts, 0);
 }

@@ -70,8 +70,9 @@ int perf_tracepoints_open(struct perf_import *p)
     t->events = dat_events_open(&t->descriptions, &p->im->trace_dat->next_dynamic_id);
     t->bundle = ftrace_bundle_create(&sink, &t->printk, &t->symbols, NULL);
     t->kinds = mem_zalloc(DAT_EVENT_IDS * sizeof *t->kinds);
+    t->repeats = mem_zalloc(sizeof *t->repeats << PERF_REPEAT_BITS);
     t->context = (struct program_context){.printk = &t->printk};
-    if (!t->events || !t->bundle || !t->kinds)
+    if (!t->events || !t->bundle || !t->kinds || !t->repeats)
         return -MRD_ENOMEM;
     for (size_t id = 0; id < DAT_EVENT_IDS; id++) {
         const struct event_program *program = t->events->programs[id];
@@ -80,7 +81,8 @@ int perf_tracepoints_open(struct perf_import *p)
                                               .in_packets = needs_packets(program),
                                               .described = !program->descriptor.len,
                                               .call = is_call(program),
-                                              .no_counter = makes_no_counter(program)};
+                                              .no_counter = makes_no_counter(program),
+                                              .words = (uint8_t)perf_repeat_words(program)};
     }
     for (size_t i = 0; i < p->file.attrs.n; i++)
         choose_turn(t, &p->file.attrs.p[i]);
@@ -117,7 +119,8 @@ void perf_tracepoints_take(struct perf_import *p, const struct perf_attr *a, con
     ftrace_bundle_event(t->bundle, program, event, (uint32_t)s.raw.len, s.where.time);
 }
 
-bool perf_tracepoints_room(struct perf_tracepoints *t, size_t bound)
+/* Makes room for an event of so many bytes; false when out of memory. */
+static bool make_room(struct perf_tracepoints *t, size_t bound)
 {
     uint8_t *grown = mem_realloc(t->made, bound);
     if (!grown) {
@@ -127,6 +130,37 @@ bool perf_tracepoints_room(struct perf_tracepoints *t, size_t bound)
     t->made = grown;
     t->made_cap = bound;
     return true;
+}
+
+void perf_tracepoint_make(struct perf_import *p, const struct perf_kind *kind, const uint8_t *event, uint32_t size,
+                          struct perf_made *made)
+{
+    struct perf_tracepoints *t = p->tracepoints;
+    size_t bound = event_program_bound(kind->program, size) + ENCODE_SLACK;
+    *made = (struct perf_made){.payload = NULL};
+    if (bound > t->made_cap && !make_room(t, bound))
+        return;
+    const uint8_t *end = event_program_payload(kind->program, &t->context, event, size, t->made);
+    if (!end) {
+        stats_add_idx(&p->im->st->stats, p->m->id, STAT_perf_record_skipped, PERF_RECORD_SAMPLE, 1);
+        return;
+    }
+    made->payload = t->made;
+    made->len = (uint32_t)(end - t->made);
+    if (kind->call) { /* a tag and a varint */
+        made->call_args = 1;
+        while (t->made[made->call_args++] & 0x80)
+            continue;
+    }
+}
+
+void perf_tracepoint_make_new(struct perf_import *p, const struct perf_kind *kind, const uint8_t *event, uint32_t size,
+                              struct perf_repeat *place, uint64_t hash, struct perf_made *made)
+{
+    perf_tracepoint_make(p, kind, event, size, made);
+    if (made->payload && perf_repeat_keep(place, kind->program, kind->words, event, hash,
+                                          slice_of(made->payload, made->len), made->call_args))
+        made->args = &place->args;
 }
 
 void perf_tracepoint_describe(struct perf_import *p, struct perf_kind *kind)
@@ -157,6 +191,7 @@ void perf_tracepoints_close(struct perf_tracepoints *t)
     kernel_symbols_free(&t->kernel);
     printk_formats_free(&t->printk);
     mem_free(t->kinds);
+    mem_free(t->repeats);
     mem_free(t->made);
     mem_free(t);
 }

@@ -4,6 +4,7 @@
 
 #include "importer/ftrace/ftrace.h"
 #include "importer/perf/perf_internal.h"
+#include "importer/perf/perf_repeats.h"
 #include "importer/trace_dat/dat_events.h"
 #include "importer/track/process_tracker.h"
 #include "kernel/encode.h"
@@ -28,7 +29,9 @@ struct perf_tracepoints {
         bool described;                      /* generic: its descriptor was told; others have none */
         bool call;                           /* sys_enter: the number, then the args */
         bool no_counter;                     /* its handler adds to no counter */
+        uint8_t words;                       /* perf_repeat_words() */
     } * kinds;                               /* [DAT_EVENT_IDS] */
+    struct perf_repeat *repeats;             /* 1 << PERF_REPEAT_BITS, by a hash of the event */
     uint8_t *made;                           /* an event as a program writes it */
     size_t made_cap;
     uint8_t event[UINT16_MAX]; /* turned round */
@@ -38,8 +41,6 @@ struct perf_tracepoints {
 const uint8_t *perf_tracepoint_turned(struct perf_tracepoints *t, struct slice raw, uint16_t id);
 /* Tells what the fields of a generic event are. */
 void perf_tracepoint_describe(struct perf_import *p, struct perf_kind *kind);
-/* Makes room for an event of so many bytes; false when out of memory. */
-bool perf_tracepoints_room(struct perf_tracepoints *t, size_t bound);
 
 /* The event in a sample and what is known of its kind; NULL when there is none. */
 static inline struct perf_kind *perf_kind_of(struct perf_import *p, struct slice raw, const uint8_t **event)
@@ -51,6 +52,39 @@ static inline struct perf_kind *perf_kind_of(struct perf_import *p, struct slice
     uint16_t id = perf_load16(&p->file, raw.p);
     *event = __builtin_expect(p->file.big, 0) ? perf_tracepoint_turned(t, raw, id) : raw.p;
     return t->kinds[id].program ? &t->kinds[id] : NULL;
+}
+
+/* What is made of an event. */
+struct perf_made {
+    const uint8_t *payload; /* NULL: it is damaged, or memory ran out */
+    uint32_t len, call_args;
+    argset *args; /* of events that come again: the set of their args, or none yet; NULL: of others */
+};
+
+/* Has the program of an event write its message. */
+void perf_tracepoint_make(struct perf_import *p, const struct perf_kind *kind, const uint8_t *event, uint32_t size,
+                          struct perf_made *made);
+/* The same, of an event that is not at `place`, where it is kept when it comes again. */
+void perf_tracepoint_make_new(struct perf_import *p, const struct perf_kind *kind, const uint8_t *event, uint32_t size,
+                              struct perf_repeat *place, uint64_t hash, struct perf_made *made);
+
+static inline void perf_tracepoint_made(struct perf_import *p, const struct perf_kind *kind, const uint8_t *event,
+                                        uint32_t size, struct perf_made *made)
+{
+    if (!kind->words || size < kind->program->min_size) {
+        perf_tracepoint_make(p, kind, event, size, made);
+        return;
+    }
+    uint64_t hash = perf_repeat_hash(kind->program, kind->words, event);
+    struct perf_repeat *r = &p->tracepoints->repeats[hash >> (64 - PERF_REPEAT_BITS)];
+    if (__builtin_expect(!perf_repeat_is(r, kind->program, kind->words, event), 0)) {
+        perf_tracepoint_make_new(p, kind, event, size, r, hash, made);
+        return;
+    }
+    made->payload = r->made;
+    made->len = r->len;
+    made->call_args = r->call_args;
+    made->args = &r->args;
 }
 
 /* A sample's kernel event into its tables, unless it went through packets. */
@@ -65,22 +99,12 @@ perf_tracepoints_parse(struct perf_import *p, const struct perf_attr *a, const s
     const struct event_program *program = kind->program;
     if (__builtin_expect(!kind->described, 0))
         perf_tracepoint_describe(p, kind);
-    size_t bound = event_program_bound(program, s->raw.len) + ENCODE_SLACK;
-    if (__builtin_expect(bound > t->made_cap, 0) && !perf_tracepoints_room(t, bound))
+    struct perf_made made;
+    perf_tracepoint_made(p, kind, event, (uint32_t)s->raw.len, &made);
+    if (__builtin_expect(!made.payload, 0))
         return;
-    uint8_t *end = event_program_payload(program, &t->context, event, (uint32_t)s->raw.len, t->made);
-    if (__builtin_expect(!end, 0)) {
-        stats_add_idx(&p->im->st->stats, p->m->id, STAT_perf_record_skipped, PERF_RECORD_SAMPLE, 1);
-        return;
-    }
     if (!kind->no_counter)
         perf_samples_flush(p);
-    uint32_t call_args = 0;
-    if (kind->call) {
-        for (call_args = 1; t->made[call_args] & 0x80; call_args++)
-            continue;
-        call_args++; /* a tag and a varint */
-    }
     int32_t pid;
     memcpy(&pid, event + program->pid_offset, sizeof pid);
     uint32_t utid = s->utid;
@@ -91,9 +115,10 @@ perf_tracepoints_parse(struct perf_import *p, const struct perf_attr *a, const s
                                                 .utid = utid,
                                                 .id = program->proto_id,
                                                 .pid = pid,
-                                                .call_args = call_args,
-                                                .payload = t->made,
-                                                .len = (uint32_t)(end - t->made)});
+                                                .call_args = made.call_args,
+                                                .payload = made.payload,
+                                                .len = made.len,
+                                                .args = made.args});
 }
 
 #endif
