@@ -133,11 +133,11 @@ static bool make_room(struct perf_tracepoints *t, size_t bound)
 }
 
 void perf_tracepoint_make(struct perf_import *p, const struct perf_kind *kind, const uint8_t *event, uint32_t size,
-                          struct perf_made *made)
+                          struct ftrace_now *now)
 {
     struct perf_tracepoints *t = p->tracepoints;
     size_t bound = event_program_bound(kind->program, size) + ENCODE_SLACK;
-    *made = (struct perf_made){.payload = NULL};
+    now->payload = NULL;
     if (bound > t->made_cap && !make_room(t, bound))
         return;
     const uint8_t *end = event_program_payload(kind->program, &t->context, event, size, t->made);
@@ -145,22 +145,24 @@ void perf_tracepoint_make(struct perf_import *p, const struct perf_kind *kind, c
         stats_add_idx(&p->im->st->stats, p->m->id, STAT_perf_record_skipped, PERF_RECORD_SAMPLE, 1);
         return;
     }
-    made->payload = t->made;
-    made->len = (uint32_t)(end - t->made);
+    now->payload = t->made;
+    now->len = (uint32_t)(end - t->made);
+    now->call_args = 0;
+    now->args = NULL;
     if (kind->call) { /* a tag and a varint */
-        made->call_args = 1;
-        while (t->made[made->call_args++] & 0x80)
+        now->call_args = 1;
+        while (t->made[now->call_args++] & 0x80)
             continue;
     }
 }
 
 void perf_tracepoint_make_new(struct perf_import *p, const struct perf_kind *kind, const uint8_t *event, uint32_t size,
-                              struct perf_repeat *place, uint64_t hash, struct perf_made *made)
+                              struct perf_repeat *place, uint64_t hash, struct ftrace_now *now)
 {
-    perf_tracepoint_make(p, kind, event, size, made);
-    if (made->payload && perf_repeat_keep(place, kind->program, kind->words, event, hash,
-                                          slice_of(made->payload, made->len), made->call_args))
-        made->args = &place->args;
+    perf_tracepoint_make(p, kind, event, size, now);
+    if (now->payload && perf_repeat_keep(place, kind->program, kind->words, event, hash,
+                                         slice_of(now->payload, now->len), now->call_args))
+        now->args = &place->args;
 }
 
 void perf_tracepoint_describe(struct perf_import *p, struct perf_kind *kind)

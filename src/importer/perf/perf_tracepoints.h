@@ -54,37 +54,31 @@ static inline struct perf_kind *perf_kind_of(struct perf_import *p, struct slice
     return t->kinds[id].program ? &t->kinds[id] : NULL;
 }
 
-/* What is made of an event. */
-struct perf_made {
-    const uint8_t *payload; /* NULL: it is damaged, or memory ran out */
-    uint32_t len, call_args;
-    argset *args; /* of events that come again: the set of their args, or none yet; NULL: of others */
-};
-
-/* Has the program of an event write its message. */
+/* Has the program of an event write its message: `payload` and what depends on it. `payload` is NULL when the event is
+ * damaged, or when memory ran out. */
 void perf_tracepoint_make(struct perf_import *p, const struct perf_kind *kind, const uint8_t *event, uint32_t size,
-                          struct perf_made *made);
+                          struct ftrace_now *now);
 /* The same, of an event that is not at `place`, where it is kept when it comes again. */
 void perf_tracepoint_make_new(struct perf_import *p, const struct perf_kind *kind, const uint8_t *event, uint32_t size,
-                              struct perf_repeat *place, uint64_t hash, struct perf_made *made);
+                              struct perf_repeat *place, uint64_t hash, struct ftrace_now *now);
 
 static inline void perf_tracepoint_made(struct perf_import *p, const struct perf_kind *kind, const uint8_t *event,
-                                        uint32_t size, struct perf_made *made)
+                                        uint32_t size, struct ftrace_now *now)
 {
     if (!kind->words || size < kind->program->min_size) {
-        perf_tracepoint_make(p, kind, event, size, made);
+        perf_tracepoint_make(p, kind, event, size, now);
         return;
     }
     uint64_t hash = perf_repeat_hash(kind->program, kind->words, event);
     struct perf_repeat *r = &p->tracepoints->repeats[hash >> (64 - PERF_REPEAT_BITS)];
     if (__builtin_expect(!perf_repeat_is(r, kind->program, kind->words, event), 0)) {
-        perf_tracepoint_make_new(p, kind, event, size, r, hash, made);
+        perf_tracepoint_make_new(p, kind, event, size, r, hash, now);
         return;
     }
-    made->payload = r->made;
-    made->len = r->len;
-    made->call_args = r->call_args;
-    made->args = &r->args;
+    now->payload = r->made;
+    now->len = r->len;
+    now->call_args = r->call_args;
+    now->args = &r->args;
 }
 
 /* A sample's kernel event into its tables, unless it went through packets. */
@@ -99,26 +93,18 @@ perf_tracepoints_parse(struct perf_import *p, const struct perf_attr *a, const s
     const struct event_program *program = kind->program;
     if (__builtin_expect(!kind->described, 0))
         perf_tracepoint_describe(p, kind);
-    struct perf_made made;
-    perf_tracepoint_made(p, kind, event, (uint32_t)s->raw.len, &made);
-    if (__builtin_expect(!made.payload, 0))
+    /* No message in a struct of its own: it would be written in parts and read as one, which the processor waits for.
+     */
+    struct ftrace_now now = {.ts = s->ts, .cpu = s->cpu, .utid = s->utid, .id = program->proto_id};
+    perf_tracepoint_made(p, kind, event, (uint32_t)s->raw.len, &now);
+    if (__builtin_expect(!now.payload, 0))
         return;
     if (!kind->no_counter)
         perf_samples_flush(p);
-    int32_t pid;
-    memcpy(&pid, event + program->pid_offset, sizeof pid);
-    uint32_t utid = s->utid;
-    if ((uint32_t)pid != s->tid) /* of a switch: the one that went */
-        utid = process_tracker_thread(p->m->processes, pid);
-    ftrace_event_now(p->m, &(struct ftrace_now){.ts = s->ts,
-                                                .cpu = s->cpu,
-                                                .utid = utid,
-                                                .id = program->proto_id,
-                                                .pid = pid,
-                                                .call_args = made.call_args,
-                                                .payload = made.payload,
-                                                .len = made.len,
-                                                .args = made.args});
+    memcpy(&now.pid, event + program->pid_offset, sizeof now.pid);
+    if ((uint32_t)now.pid != s->tid) /* of a switch: the one that went */
+        now.utid = process_tracker_thread(p->m->processes, now.pid);
+    ftrace_event_now(p->m, &now);
 }
 
 #endif
