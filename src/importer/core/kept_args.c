@@ -31,12 +31,10 @@ argset kept_args_intern(struct kept_args *k, struct kept_sharing *s, uint32_t ki
     argset set = args_intern_bytes(&k->im->st->args, kind_aux >> ARGS_AUX_BITS, kind_aux & ((1u << ARGS_AUX_BITS) - 1),
                                    payload, stable, share, &was_new);
     k->n += !k->recent || !was_new;
-    if (share) {
-        s->hits += !was_new;
-        if (++s->tries == KEPT_WINDOW) {
-            s->off = s->hits < KEPT_MIN_HITS;
-            s->tries = s->hits = 0;
-        }
+    s->hits += share && !was_new;
+    if (++s->tries == (share ? KEPT_WINDOW : KEPT_REST)) {
+        s->off = share && s->hits < KEPT_MIN_HITS;
+        s->tries = s->hits = 0;
     }
     if (place && !argset_is_none(set) && (!was_new || !place->what)) {
         place->set = set;

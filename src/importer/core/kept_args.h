@@ -28,12 +28,13 @@ struct kept_args {
 };
 #define KEPT_ARGS(importer) ((struct kept_args){.im = (importer), .grow_from = KEPT_FROM})
 
-/* How often equal sets come, among those that are alike: in a window of looks, how many found one. */
+/* How often equal sets come, among those that are alike: in a window of looks, how many found one. Where those are too
+ * few nothing is looked for in the next KEPT_REST sets, and then again in a window. */
 struct kept_sharing {
-    uint16_t tries, hits;
-    bool off; /* too rare to look for */
+    uint16_t tries, hits; /* while it is off: `tries` sets so far */
+    bool off;
 };
-enum { KEPT_WINDOW = 4096, KEPT_MIN_HITS = KEPT_WINDOW / 8 };
+enum { KEPT_WINDOW = 4096, KEPT_MIN_HITS = KEPT_WINDOW / 8, KEPT_REST = 15 * KEPT_WINDOW };
 
 /* What is known of the bytes' place. */
 enum kept_place {

@@ -37,26 +37,38 @@ struct waking_payload {
 
 _Static_assert(sizeof(struct switch_payload) <= KEPT_SET_BYTES, "a switch fits");
 
-argset ftrace_event_args(const struct ftrace_event *e)
+/* Whether args are shared is decided for each kind; of system calls for each thread, where its number came with the
+ * event: one that writes ever other places of its memory, as perf itself does, is no word about the others. (In
+ * recordings of our own it costs 1 % to ask, and the recorder makes few calls.) */
+static inline struct kept_sharing *sharing_of(const struct ftrace_event *e, struct ftrace_kind *k)
+{
+    if (!e->line_thread || e->id != FTRACE_EVENT_SYS_ENTER)
+        return &k->sharing;
+    struct kept_sharing *own = syscalls_sharing(e->f->syscalls, e->line_thread - 1);
+    return own ? own : &k->sharing;
+}
+
+/* The id of the args of a typed event, none when it has none. */
+static argset event_args(const struct ftrace_event *e, struct ftrace_kind *k, struct kept_sharing *sharing)
 {
     struct ftrace_machine *f = e->f;
-    struct ftrace_kind *k = &f->kinds[e->id];
     if (!e->payload.len && e->id != FTRACE_EVENT_SCHED_SWITCH)
         return ARGSET_NONE;
     uint32_t aux = e->id;
     if (k->has_symbols && e->gen + 1 < AUX_GENERATIONS)
         aux |= (e->gen + 1) << AUX_EVENT_BITS;
-    return kept_args(&f->kept, &k->sharing, ARGS_KIND_FTRACE, aux, e->payload, KEPT_IN_FILE);
+    return kept_args(&f->kept, sharing, ARGS_KIND_FTRACE, aux, e->payload, KEPT_IN_FILE);
 }
 
 /* The same of an event whose args may be known. */
 static inline argset known_or_new_args(const struct ftrace_event *e, struct ftrace_kind *k)
 {
     argset *known = e->known_args;
+    struct kept_sharing *sharing = sharing_of(e, k);
     if (!known)
-        return ftrace_event_args(e);
-    if (argset_is_none(*known) || !kept_args_again(&k->sharing))
-        *known = ftrace_event_args(e);
+        return event_args(e, k, sharing);
+    if (argset_is_none(*known) || !kept_args_again(sharing))
+        *known = event_args(e, k, sharing);
     return *known;
 }
 

@@ -225,8 +225,6 @@ void ftrace_parse_wakings(void *owner, const struct sort_event *events, size_t n
 
 /* Adds the ftrace_event row of a typed event. */
 void ftrace_add_row(const struct ftrace_event *e, struct ftrace_cpu *c, uint32_t utid, uint32_t common_flags);
-/* The id of the args of a typed event, 0 when it has none. */
-argset ftrace_event_args(const struct ftrace_event *e);
 void ftrace_add_switch_row(struct ftrace_machine *f, struct ftrace_cpu *c, int64_t ts, const struct sched_prev *prev,
                            int64_t prev_state, int32_t next_pid, int32_t next_prio, strid next_comm);
 void ftrace_add_waking_row(struct ftrace_machine *f, struct ftrace_cpu *c, int64_t ts, uint32_t utid, uint32_t pid,
@@ -402,6 +400,8 @@ void line_kinds_close(struct line_kinds *k);
 struct syscalls *syscalls_open(struct ftrace_machine *f);
 void syscalls_finish(struct syscalls *s);
 void syscalls_close(struct syscalls *s);
+/* Of the args of a thread's calls; NULL when out of memory. */
+struct kept_sharing *syscalls_sharing(struct syscalls *s, uint32_t utid);
 void syscalls_enter(const struct ftrace_event *e);
 void syscalls_exit(const struct ftrace_event *e);
 /* An atrace marker is written by write(2): the slice of the call ends where the marker's begins. */

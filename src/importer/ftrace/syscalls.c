@@ -8,10 +8,11 @@
  * and the result in a field of a number of its own. */
 enum { KEPT_RET = 15, KEPT_BYTES = 96, RET_BYTES = 11 };
 
-/* A call that has not returned. */
+/* A call that has not returned, and what is known of the thread's calls. */
 struct open_call {
-    uint32_t slice; /* row + 1; 0: none */
-    bool writes;    /* in write(2), and no marker has ended its slice yet */
+    struct kept_sharing events, slices; /* of the args of each */
+    uint32_t slice;                     /* row + 1; 0: none */
+    bool writes;                        /* in write(2), and no marker has ended its slice yet */
     uint8_t len;
     uint8_t bytes[KEPT_BYTES];
 };
@@ -22,7 +23,6 @@ struct syscalls {
     const char *const *table;
     strid names[SYSCALL_LIMIT + 1]; /* 0: not made yet */
     strid sys_write;
-    struct kept_sharing sharing;
     BY_ID(struct open_call) calls; /* by utid */
 };
 
@@ -75,6 +75,12 @@ static inline struct open_call *open_call(struct syscalls *s, uint32_t utid)
     return c;
 }
 
+struct kept_sharing *syscalls_sharing(struct syscalls *s, uint32_t utid)
+{
+    struct open_call *c = open_call(s, utid);
+    return c ? &c->events : NULL;
+}
+
 /* The key of the n-th argument: a kernel's event has six. */
 static strid arg_key(struct strpool *strings, uint32_t n)
 {
@@ -112,7 +118,7 @@ static void set_args(struct syscalls *s, struct open_call *c, uint32_t len)
         return;
     if (len) {
         argset args =
-            kept_args(&s->f->kept, &s->sharing, ARGS_KIND_FTRACE_SYSCALL, 0, slice_of(c->bytes, len), KEPT_ANYWHERE);
+            kept_args(&s->f->kept, &c->slices, ARGS_KIND_FTRACE_SYSCALL, 0, slice_of(c->bytes, len), KEPT_ANYWHERE);
         if (!argset_is_none(args))
             ROW_SET_ARGS(s->f->m->st, slice, arg_set_id, c->slice - 1, args);
     }
