@@ -316,6 +316,56 @@ class PerfRules(harness.Case):
                                                               [[str(2000 + i), "cpu_frequency", str(1000 + i)]] * (i % 3 == 1))])
         self.assertEqual(self.rows(path, "SELECT name, count(*) AS n FROM ftrace_event GROUP BY 1"), [["cpu_frequency", "67"], ["sched_waking", "133"]])
 
+    def test_kernel_events_that_come_again(self):
+        """What was made of an event serves the next one that is equal to it: not one that differs in a single byte, wherever, nor one of another kind."""
+        k = Kernel(big=perf_writer.order == ">")
+        words = lambda n: [(f"u64 w{i}", 8, 0) for i in range(n)]
+        pair = (("u32 state", 4, 0), ("u32 cpu_id", 4, 0))
+        kinds = {"cpu_idle": ("power", 2, Event(11, "cpu_idle", *pair)), "cpu_frequency": ("power", 2, Event(12, "cpu_frequency", *pair)),
+                 "sched_waking": ("sched", 4, Event(13, "sched_waking", ("char comm[16]", 16, 0), ("pid_t pid", 4, 1), ("int prio", 4, 1), ("int target_cpu", 4, 1))),
+                 "eight": ("mine", 8, Event(14, "eight", *words(8))), "nine": ("mine", 9, Event(15, "nine", *words(9))),
+                 "short": ("mine", 1, Event(16, "short", ("u16 w0", 2, 0))), "odd": ("mine", 3, Event(17, "odd", ("u64 w0", 8, 0), ("u8 w1", 1, 0), ("u8 w2", 1, 0))),
+                 "loc": ("mine", 2, Event(18, "loc", ("__data_loc char[] name", 4, 0), ("u32 w1", 4, 0)))}
+        groups = {g: [e for of, _, e in kinds.values() if of == g] for g in ("power", "sched", "mine")}
+        described = TraceDat(k, events=groups)
+        data = MAGIC + b"0.6\0" + described.head().split(b"\0", 1)[1] + b"".join(body for _, body in described.parts())
+        records, expected = [], []
+
+        def add(name, *values):
+            _, n, event = kinds[name]
+            raw = event.pack(k, 8, *values)
+            raw += bytes([len(records) % 251 for _ in range(-(len(raw) + 4) % 8)])  # what lies behind its fields is no part of it
+            records.append(record(9, KERNEL, u64(event.number, 0x40) + pack("<IIQIIQ", 7, 8, 2000 + len(records), 1, 0, 1) + pack("<I", len(raw)) + raw))
+            names = [f[0].split("[")[0].split()[-1] for f in event.fields]
+            if name == "loc":
+                names, values = ["name", "w1"], [values[2].rstrip(b"\0"), values[1]]
+            expected.append([str(1999 + len(records)), name, sorted(f"{key}={v.decode() if isinstance(v, bytes) else v}" for key, v in zip(names, values))])
+
+        def others(values, sizes):
+            """The same, each with one byte that differs."""
+            for i, (value, size) in enumerate(zip(values, sizes)):
+                for at in range(size):
+                    changed = value[:at] + b"z" + value[at + 1:] if isinstance(value, bytes) else value ^ 1 << 8 * at
+                    yield [*values[:i], changed, *values[i + 1:]]
+        usual = [("cpu_idle", [5, 1], [1, 1]), ("cpu_frequency", [5, 1], [1, 1]), ("sched_waking", [b"sleeper", 300, 120, 1], [7, 2, 1, 1]), ("eight", list(range(1, 9)), [7] * 8),
+                 ("nine", list(range(1, 10)), [7] * 9), ("short", [5], [2]), ("odd", [5, 6, 7], [7, 1, 1])]
+        for name, values, sizes in usual:
+            for changed in others(values, sizes):
+                for each in (values, values, values, changed, changed, changed, values):
+                    add(name, *each)
+        for _ in range(3):  # equal in their fields but for a text behind them; of two kinds in turns
+            for text in (b"this\0", b"that\0"):
+                add("loc", 5 << 16 | 16, 7, text)
+            for name, values, _ in usual:
+                add(name, *values)
+        path = self.made([(attr(USUAL | RAW | IDENTIFIER, kind=2, config=e.number), [e.number]) for _, _, e in kinds.values()], records, features={1: data})
+        found = {}
+        for ts, name, key, value in self.rows(path, "SELECT e.ts, e.name, a.key, coalesce(a.string_value, a.int_value) AS v FROM ftrace_event e LEFT JOIN args a USING (arg_set_id) "
+                                              "ORDER BY e.id, a.id"):
+            found.setdefault((ts, name), []).append(f"{key}={value}")
+        self.assertEqual([[ts, name, sorted(args)] for (ts, name), args in found.items()], expected)
+        self.assertEqual(self.told(path), {DUMMIES: len(records)})
+
     def switches(self):
         """What describes sched_switch, and how one is written: of `tid`, which goes to sleep, to another thread."""
         k = Kernel(big=perf_writer.order == ">")
