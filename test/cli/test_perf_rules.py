@@ -1,6 +1,7 @@
 """What perf.data may hold, rule by rule, on made files of a few records."""
 import csv
 import io
+import random
 import resource
 import shutil
 
@@ -353,6 +354,13 @@ class PerfRules(harness.Case):
             for changed in others(values, sizes):
                 for each in (values, values, values, changed, changed, changed, values):
                     add(name, *each)
+        chance = random.Random(1)
+        for _ in range(2500):  # so many that they come to each other's places
+            name, values, sizes = chance.choice(usual)
+            at = chance.choice([i for i, v in enumerate(values) if not isinstance(v, bytes)])
+            changed = [*values[:at], chance.randrange(1 << 8 * sizes[at]), *values[at + 1:]]
+            for each in (changed, changed, changed, values):
+                add(name, *each)
         for _ in range(3):  # equal in their fields but for a text behind them; of two kinds in turns
             for text in (b"this\0", b"that\0"):
                 add("loc", 5 << 16 | 16, 7, text)
