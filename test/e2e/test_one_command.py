@@ -1,15 +1,19 @@
 """`tracebox record` on this machine alone: one command that starts what is needed, runs a program, and leaves nothing."""
+import contextlib
 import glob
 import os
 import pathlib
 import pwd
+import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
 import unittest
 
+import harness
 import recorder
 
 TRACEBOX = os.path.abspath(recorder.TRACEBOX)
@@ -70,6 +74,40 @@ class OneCommand(unittest.TestCase):
         self.assertGreater(int(self.one("select count(*) from slice where name = 'sys_execve'")), 1)
         self.assertGreater(int(self.one("select count(*) from slice join thread_track tt on slice.track_id = tt.id join thread "
                                         "using (utid) where slice.name like 'sys_mkdir%' and thread.name = 'mkdir'")), 0)
+
+    def test_who_only_connects_is_not_waited_for(self):
+        """The command runs when the probes offer what is to be recorded: on a busy machine they connect long before."""
+        found = []
+        p = subprocess.Popen([TRACEBOX, "record", "-o", self.out, "-p", "sched", "--", "sh", "-c", "sleep 0.1"], stdin=subprocess.DEVNULL,
+                             env={**os.environ, **NOWHERE}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(p.kill)
+
+        def probes():
+            """(number, address of their service)."""
+            for pid in sorted(int(d) for d in os.listdir("/proc") if d.isdigit() and int(d) > p.pid):
+                with contextlib.suppress(OSError):
+                    folder = pathlib.Path("/proc", str(pid))
+                    if (folder / "cmdline").read_bytes().endswith(b"\0traced_probes\0") and f"\nPPid:\t{p.pid}\n" in (folder / "status").read_text():
+                        return pid, re.search(rb"PERFETTO_PRODUCER_SOCK_NAME=([^\0]+)", (folder / "environ").read_bytes())[1].decode()
+
+        until = time.monotonic() + 20
+        while not found and p.poll() is None and time.monotonic() < until:
+            if what := probes():  # they are held up for a second; another program connects meanwhile and offers nothing
+                os.kill(what[0], signal.SIGSTOP)
+                found.append(harness.Peer(socket.socket(socket.AF_UNIX)))
+                found[0].sock.connect(what[1])
+                found[0].send(harness.bind("ProducerPort"))
+                found[0].recv()
+                found[0].send(harness.invoke(2, 1, harness.field(3, "idler")))
+                found[0].reply(2)
+                time.sleep(1)
+                os.kill(what[0], signal.SIGCONT)
+            time.sleep(0.0005)
+        says = p.communicate(timeout=60)[0]
+        self.assertEqual(p.returncode, 0, says)
+        self.assertTrue(found)
+        found[0].close()
+        self.check()
 
     def test_a_command_that_does_not_exist(self):
         self.assertIn("/nonexistent/program: No such file", self.record("record", "-o", self.out, "--",

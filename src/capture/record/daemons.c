@@ -1,6 +1,7 @@
 /* A service and probes of our own: start, wait, ask, end. */
 #include "capture/record/daemons.h"
 
+#include "base/vec.h"
 #include "capture/heap/heap_abi.h"
 #include "wire/fields.h"
 #include "wire/pb_cursor.h"
@@ -200,11 +201,21 @@ bool daemons_offered(const struct daemons *d, const char *data_source)
 unsigned daemons_count_producers(const struct daemons *d)
 {
     struct pb_writer state = {0};
-    struct pb_field f;
-    unsigned n = 0;
+    struct pb_field f, producer;
+    VEC(uint64_t) seen = {0};
     query_state(d, &state);
-    for (struct pb_cursor c = pb_cursor(pb_written(&state)); pb_next(&c, &f);)
-        n += f.id == TRACING_SERVICE_STATE_PRODUCERS;
+    for (struct pb_cursor c = pb_cursor(pb_written(&state)); pb_next(&c, &f);) {
+        if (f.id != TRACING_SERVICE_STATE_DATA_SOURCES ||
+            !pb_find(pb_bytes(&f), TRACING_SERVICE_STATE_DATA_SOURCE_PRODUCER_ID, &producer))
+            continue;
+        size_t i = 0;
+        while (i < seen.n && seen.p[i] != pb_u64(&producer))
+            i++;
+        if (i == seen.n && !vec_push(&seen, pb_u64(&producer)))
+            break;
+    }
+    unsigned n = (unsigned)seen.n;
+    vec_free(&seen);
     pb_writer_free(&state);
     return n;
 }
