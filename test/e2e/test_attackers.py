@@ -42,6 +42,15 @@ class Attack(Case):
         with open(f"/proc/{self.traced.pid}/statm") as f:
             return int(f.read().split()[1]) * 4096 >> 20
 
+    def raise_descriptors(self, n):
+        """As many for this program and for those that it starts."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if hard != resource.RLIM_INFINITY and hard < n:
+            self.skipTest(f"needs {n} descriptors")
+        if soft != resource.RLIM_INFINITY and soft < n:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (n, hard))
+            self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+
     def full_session(self, extra=b"", fds=()):
         """A raw consumer with a session of 2 MB of packets in an 8 MB buffer."""
         c = self.consumer()
@@ -380,6 +389,33 @@ class HostileRelay(Attack):
         self.finish(p)
         names = [n for n, in self.query(trace, "SELECT name FROM machine WHERE raw_id != 0 ORDER BY name")]
         self.assertEqual(names, ["known", "late"])
+
+    def processor_seconds(self):
+        with open(f"/proc/{self.traced.pid}/stat") as f:
+            times = f.read().rsplit(")", 1)[1].split()
+        return (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
+
+    def seconds_for_relays(self, name):
+        """What 200 relays of new machines cost the service, whether they are let in or not."""
+        begin = self.processor_seconds()
+        for i in range(200):
+            with socket.create_connection(self.address) as sock:
+                RelayPeer(sock, f"{name}{i}", name).init(field(4, b"x"))
+        return self.processor_seconds() - begin
+
+    def test_no_room_for_machines(self):
+        self.raise_descriptors(4096 + 300)
+        self.service()
+        before = self.seconds_for_relays("before")
+        for i in range(4096):  # all places are of machines that have nothing but a producer
+            with socket.create_connection(self.address) as sock:
+                RelayPeer(sock, f"m{i}", "m").init(field(4, b"x"))
+                p = RelayPeer(socket.create_connection(self.address), f"m{i}", "m", "ProducerPort")
+                self.peers.append(p)
+                p.send(invoke(2, 1, field(3, "p"), service=p.service))
+                self.assertTrue(p.reply(2)[0])
+        late = self.seconds_for_relays("late")
+        self.assertLess(late, 5 * before + 0.3)  # 3 s, where all producers were looked through for each machine
 
     def test_ids_and_certificates(self):
         keys = self.dir / "keys"

@@ -41,15 +41,6 @@ static bool in_a_session(const struct service *svc, size_t machine, bool room_is
     return false;
 }
 
-/* Is anybody of it connected? */
-static bool is_here(const struct service *svc, const struct service_machine *m)
-{
-    for (size_t i = 0; !m->relays && i < svc->producers.n; i++)
-        if (ipc_peer_identity(svc->producers.p[i]->peer)->machine_id == m->id)
-            return true;
-    return m->relays > 0;
-}
-
 static void forget(struct service_machine *m)
 {
     vec_free(&m->rounds);
@@ -73,12 +64,20 @@ void relay_forget_idle(struct service *svc)
     }
 }
 
-/* Ids can be made up without end: the place of a machine that is gone goes to the next one. */
-static struct service_machine *take_place(struct service *svc)
+/* The machines that producers are connected from: looked through once, as there may be thousands of both. */
+static bool machines_of_producers(const struct service *svc, struct u64map *ids)
+{
+    for (size_t i = 0; i < svc->producers.n; i++)
+        if (!u64map_put(ids, ipc_peer_identity(svc->producers.p[i]->peer)->machine_id, NULL))
+            return false;
+    return true;
+}
+
+static struct service_machine *find_place(struct service *svc, const struct u64map *with_producers)
 {
     for (size_t i = 0; i < svc->machines.n; i++) {
         struct service_machine *m = &svc->machines.p[i];
-        if (m->relays || in_a_session(svc, i, true) || is_here(svc, m))
+        if (m->relays || u64map_get(with_producers, m->id) || in_a_session(svc, i, true))
             continue;
         forget(m);
         memset(m, 0, sizeof *m);
@@ -90,6 +89,15 @@ static struct service_machine *take_place(struct service *svc)
         return m;
     }
     return NULL;
+}
+
+/* Ids can be made up without end: the place of a machine that is gone goes to the next one. */
+static struct service_machine *take_place(struct service *svc)
+{
+    struct u64map with_producers = {0};
+    struct service_machine *m = machines_of_producers(svc, &with_producers) ? find_place(svc, &with_producers) : NULL;
+    u64map_free(&with_producers);
+    return m;
 }
 
 int64_t relay_machine_of(struct service *svc, uint32_t id)
