@@ -231,9 +231,15 @@ START_TEST(absences_as_messages)
     chunk_came(5, 1, 0, 2000);
     chunk_came(5, 1, 1, 5000);
     chunk_came(6, 1, 0, 6000);
+    chunk_came(5, 2, 0, 2500);
+    chunk_came(5, 2, 1, 6500);
+    chunk_came(4, 7, 0, 6600);
     since();
     losses.absences.p[0].until_ns = 7777;
-    absence_put(&session, &losses, &w, MACHINE_LOSSES_ABSENCES);
+    struct sequences_of_producers all = {0};
+    ck_assert(absence_list_sequences(&session, &all));
+    absence_put(&session, &losses, &all, &w, MACHINE_LOSSES_ABSENCES);
+    vec_free(&all.list);
     ck_assert(pb_find(pb_written(&w), MACHINE_LOSSES_ABSENCES, &f));
     struct slice a = pb_bytes(&f);
     ck_assert(pb_find(a, MACHINE_LOSSES_ABSENCE_PRODUCER, &g));
@@ -246,7 +252,7 @@ START_TEST(absences_as_messages)
     struct pb_cursor c = pb_cursor(a);
     while (pb_next(&c, &g))
         sequences += g.id == MACHINE_LOSSES_ABSENCE_SEQUENCES;
-    ck_assert_uint_eq(sequences, 1); /* those of this producer */
+    ck_assert_uint_eq(sequences, 2); /* those of this producer, in their order */
     ck_assert(pb_find(a, MACHINE_LOSSES_ABSENCE_SEQUENCES, &g));
     ck_assert(pb_find(pb_bytes(&g), MACHINE_LOSSES_ABSENCE_SEQUENCE_LAST_NS, &f));
     ck_assert_uint_eq(pb_u64(&f), 5000);

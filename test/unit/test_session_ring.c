@@ -72,8 +72,9 @@ START_TEST(sequences_patches_and_clones_are_of_all_rings)
     for (uint32_t m = 0; m < 4; m++) /* the same numbers everywhere but for the machine */
         write_chunk(r, m, (uint16_t)(m + 1), 0, SHM_NEEDS_PATCHING);
     ck_assert_uint_eq(session_ring_sequence_count(r), 4);
+    struct session_ring_place at = {0};
     for (uint32_t m = 0; m < 4; m++) {
-        const struct trace_writer_identity who = session_ring_sequence(r, m)->who;
+        const struct trace_writer_identity who = session_ring_next(r, &at)->who;
         ck_assert_uint_eq(who.machine_id, m);
         ck_assert_uint_eq(who.producer_id, m + 1);
         if (m % 2) {
@@ -81,6 +82,7 @@ START_TEST(sequences_patches_and_clones_are_of_all_rings)
             ck_assert(session_ring_patch(r, &who, 0, &patch, 1, false));
         }
     }
+    ck_assert_ptr_null(session_ring_next(r, &at));
     struct trace_writer_identity elsewhere = {.producer_id = 2, .writer_id = 1, .machine_id = 3};
     ck_assert(!session_ring_patch(r, &elsewhere, 0, NULL, 0, false));
     struct session_ring *copy = session_ring_clone(r);

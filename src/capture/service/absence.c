@@ -5,6 +5,7 @@
  * over all that was written; of others, the sequence counts that was silent for longest, as each may hold a chunk, and
  * a reader has the time of its last packet. It ends when a producer of that name says on that machine that it has
  * begun, or hands something over. */
+#include "base/bisect.h"
 #include "capture/service/producers.h"
 #include "capture/service/relay.h"
 #include "capture/service/state.h"
@@ -31,11 +32,10 @@ static uint64_t longest_silence(const struct session *s, const struct service_pr
 {
     uint64_t since = UINT64_MAX;
     for (size_t i = 0; i < s->buffers.n; i++) {
-        for (size_t k = 0; k < session_ring_sequence_count(s->buffers.p[i].buffer); k++) {
-            const struct trace_sequence_stats *q = session_ring_sequence(s->buffers.p[i].buffer, k);
+        const struct trace_sequence_stats *q;
+        for (struct session_ring_place at = {0}; (q = session_ring_next(s->buffers.p[i].buffer, &at));)
             if (q->who.producer_id == p->id && q->before_last_at_ns < since)
                 since = q->before_last_at_ns;
-        }
     }
     return since;
 }
@@ -126,22 +126,46 @@ uint64_t absence_total_ns(struct machine_losses *l, uint64_t now_ns)
     return total;
 }
 
-static void put_sequences(struct session *s, struct pb_writer *w, uint16_t producer_id)
+static int by_producer(const void *a, const void *b)
+{
+    const struct sequence_of_producer *x = a, *y = b;
+    if (x->producer_id != y->producer_id)
+        return x->producer_id < y->producer_id ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+bool absence_list_sequences(const struct session *s, struct sequences_of_producers *all)
 {
     for (size_t i = 0; i < s->buffers.n; i++) {
-        for (size_t k = 0; k < session_ring_sequence_count(s->buffers.p[i].buffer); k++) {
-            const struct trace_sequence_stats *q = session_ring_sequence(s->buffers.p[i].buffer, k);
-            if (q->who.producer_id != producer_id)
-                continue;
-            size_t mark = pb_begin(w, MACHINE_LOSSES_ABSENCE_SEQUENCES);
-            pb_put_varint(w, MACHINE_LOSSES_ABSENCE_SEQUENCE_ID, session_sequence_id(s, &q->who));
-            pb_put_varint(w, MACHINE_LOSSES_ABSENCE_SEQUENCE_LAST_NS, q->last_at_ns);
-            pb_end(w, mark);
+        struct sequence_of_producer one;
+        for (struct session_ring_place at = {0}; (one.sequence = session_ring_next(s->buffers.p[i].buffer, &at));) {
+            one.producer_id = one.sequence->who.producer_id;
+            one.order = (uint32_t)all->list.n;
+            if (!vec_push(&all->list, one))
+                return false;
         }
+    }
+    if (all->list.n)
+        qsort(all->list.p, all->list.n, sizeof *all->list.p, by_producer);
+    return true;
+}
+
+static void put_sequences(struct session *s, const struct sequences_of_producers *all, uint16_t producer_id,
+                          struct pb_writer *w)
+{
+    size_t at = all->list.n;
+    BISECT(at, i, all->list.p[i].producer_id < producer_id);
+    for (; at < all->list.n && all->list.p[at].producer_id == producer_id; at++) {
+        const struct trace_sequence_stats *q = all->list.p[at].sequence;
+        size_t mark = pb_begin(w, MACHINE_LOSSES_ABSENCE_SEQUENCES);
+        pb_put_varint(w, MACHINE_LOSSES_ABSENCE_SEQUENCE_ID, session_sequence_id(s, &q->who));
+        pb_put_varint(w, MACHINE_LOSSES_ABSENCE_SEQUENCE_LAST_NS, q->last_at_ns);
+        pb_end(w, mark);
     }
 }
 
-void absence_put(struct session *s, const struct machine_losses *l, struct pb_writer *w, uint32_t field)
+void absence_put(struct session *s, const struct machine_losses *l, const struct sequences_of_producers *all,
+                 struct pb_writer *w, uint32_t field)
 {
     for (size_t i = 0; i < l->absences.n; i++) {
         const struct machine_absence *a = &l->absences.p[i];
@@ -151,7 +175,7 @@ void absence_put(struct session *s, const struct machine_losses *l, struct pb_wr
         pb_put_varint(w, MACHINE_LOSSES_ABSENCE_SINCE_NS, a->since_ns);
         if (a->until_ns)
             pb_put_varint(w, MACHINE_LOSSES_ABSENCE_UNTIL_NS, a->until_ns);
-        put_sequences(s, w, a->producer_id);
+        put_sequences(s, all, a->producer_id, w);
         pb_end(w, mark);
     }
 }

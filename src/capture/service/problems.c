@@ -173,24 +173,25 @@ static bool describe_missing(const struct session *s, unsigned source, struct re
 
 /* ---- the end ---- */
 
-static bool delivered(const struct session *s, bool any, uint32_t machine_id)
+/* The machines that something of is in the buffers; false when memory is out. */
+static bool machines_that_delivered(const struct session *s, struct u64map *ids)
 {
     for (size_t i = 0; i < s->buffers.n; i++) {
-        const struct session_ring *b = s->buffers.p[i].buffer;
-        for (size_t k = 0; k < session_ring_sequence_count(b); k++)
-            if (any || session_ring_sequence(b, k)->who.machine_id == machine_id)
-                return true;
+        const struct trace_sequence_stats *q;
+        for (struct session_ring_place at = {0}; (q = session_ring_next(s->buffers.p[i].buffer, &at));)
+            if (!u64map_put(ids, q->who.machine_id, NULL))
+                return false;
     }
-    return false;
+    return true;
 }
 
-static void conclude_machines(struct session *s)
+static void conclude_machines(struct session *s, const struct u64map *delivered)
 {
     for (size_t i = 0; i < s->machines.n && i < s->service->machines.n; i++) {
         const struct service_machine *m = &s->service->machines.p[i];
         const struct session_machine *sm = &s->machines.p[i];
         bool asked = sm->losses.recorded || (sm->present && s->config->trace_all_machines);
-        if (!asked || delivered(s, false, m->id))
+        if (!asked || u64map_get(delivered, m->id))
             continue;
         struct recording_problem p = {
             .kind = RECORDING_SILENT, .machine_id = m->id, .machine_name = slice_str(m->name)};
@@ -211,11 +212,15 @@ void problems_conclude(struct session *s)
         if (describe_missing(s, i, &p, reason, sizeof reason))
             store(s, &p);
     }
-    conclude_machines(s);
-    if (started && !delivered(s, true, 0)) {
-        p = (struct recording_problem){.kind = RECORDING_EMPTY};
-        store(s, &p);
+    struct u64map delivered = {0};
+    if (machines_that_delivered(s, &delivered)) {
+        conclude_machines(s, &delivered);
+        if (started && !delivered.n) {
+            p = (struct recording_problem){.kind = RECORDING_EMPTY};
+            store(s, &p);
+        }
     }
+    u64map_free(&delivered);
 }
 
 /* ---- telling ---- */

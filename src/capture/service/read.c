@@ -127,8 +127,8 @@ static void emit_once(struct session *s, struct batch *b, struct pb_writer *w)
     for (size_t i = 0; i < s->buffers.n; i++) { /* trace_provenance: which producer wrote which sequence where */
         const struct session_ring *buf = s->buffers.p[i].buffer;
         struct pb_writer list = {0};
-        for (size_t k = 0; k < session_ring_sequence_count(buf); k++) {
-            const struct trace_sequence_stats *q = session_ring_sequence(buf, k);
+        const struct trace_sequence_stats *q;
+        for (struct session_ring_place at = {0}; (q = session_ring_next(buf, &at));) {
             uint8_t e[24];
             size_t n = 0;
             e[n++] = TRACE_PROVENANCE_SEQUENCE_ID << 3;

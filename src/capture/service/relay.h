@@ -126,7 +126,17 @@ bool absence_returns(struct machine_losses *l, const struct service_producer *p)
 void absence_end(struct machine_losses *l, const struct service_producer *p);
 /* For how long at least one was away. */
 uint64_t absence_total_ns(struct machine_losses *l, uint64_t now_ns);
+/* The sequences of a session by their producers, for many absences. False when memory is out. */
+struct sequence_of_producer {
+    uint32_t producer_id, order;
+    const struct trace_sequence_stats *sequence;
+};
+struct sequences_of_producers {
+    VEC(struct sequence_of_producer) list;
+};
+bool absence_list_sequences(const struct session *s, struct sequences_of_producers *all);
 /* One message `field` each. */
-void absence_put(struct session *s, const struct machine_losses *l, struct pb_writer *w, uint32_t field);
+void absence_put(struct session *s, const struct machine_losses *l, const struct sequences_of_producers *all,
+                 struct pb_writer *w, uint32_t field);
 
 #endif

@@ -174,9 +174,20 @@ void relay_copy_losses(struct session *to, const struct session *from)
     }
 }
 
+static bool any_absence(const struct session *s)
+{
+    for (size_t i = 0; i < s->machines.n; i++)
+        if (s->machines.p[i].losses.absences.n)
+            return true;
+    return false;
+}
+
 void relay_emit_losses(struct session *s, struct batch *b, struct pb_writer *w)
 {
+    struct sequences_of_producers all = {0};
     emit_local(s, b, w);
+    if (any_absence(s) && !absence_list_sequences(s, &all))
+        vec_clear(&all.list); /* out of memory: the absences alone are told */
     for (size_t i = 0; i < s->service->machines.n; i++) {
         const struct service_machine *m = &s->service->machines.p[i];
         struct session_machine *sm = relay_session_machine(s, i);
@@ -202,7 +213,7 @@ void relay_emit_losses(struct session *s, struct batch *b, struct pb_writer *w)
         for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
             if (rows[k].value)
                 pb_put_varint(&body, rows[k].field, rows[k].value);
-        absence_put(s, l, &body, MACHINE_LOSSES_ABSENCES);
+        absence_put(s, l, &all, &body, MACHINE_LOSSES_ABSENCES);
         if (body.n) {
             pb_put_varint(w, TRACE_PACKET_MACHINE_ID, m->id);
             pb_put_varint(w, TRACE_PACKET_TRUSTED_UID, s->service->uid);
@@ -211,4 +222,5 @@ void relay_emit_losses(struct session *s, struct batch *b, struct pb_writer *w)
         }
         pb_writer_free(&body);
     }
+    vec_free(&all.list);
 }

@@ -138,12 +138,14 @@ size_t session_ring_sequence_count(const struct session_ring *r)
     return n;
 }
 
-const struct trace_sequence_stats *session_ring_sequence(const struct session_ring *r, size_t k)
+const struct trace_sequence_stats *session_ring_next(const struct session_ring *r, struct session_ring_place *at)
 {
-    size_t i = 0;
-    for (; k >= trace_buffer_sequence_count(r->rings.p[i].buffer); i++)
-        k -= trace_buffer_sequence_count(r->rings.p[i].buffer);
-    return trace_buffer_sequence(r->rings.p[i].buffer, k);
+    for (; at->ring < r->rings.n; at->ring++, at->sequence = 0) {
+        struct trace_buffer *b = r->rings.p[at->ring].buffer;
+        if (at->sequence < trace_buffer_sequence_count(b))
+            return trace_buffer_sequence(b, at->sequence++);
+    }
+    return NULL;
 }
 
 size_t session_ring_unfinished(const struct session_ring *r, uint32_t machine_id)

@@ -35,7 +35,11 @@ bool session_ring_read(struct session_ring *r, struct trace_packet *p);
 struct trace_buffer_stats session_ring_stats(const struct session_ring *r);
 /* Sequences ring by ring, within each in order of (producer, writer). */
 size_t session_ring_sequence_count(const struct session_ring *r);
-const struct trace_sequence_stats *session_ring_sequence(const struct session_ring *r, size_t i);
+/* The sequence at a place, which moves on; NULL at the end. A zeroed place is the first. */
+struct session_ring_place {
+    size_t ring, sequence;
+};
+const struct trace_sequence_stats *session_ring_next(const struct session_ring *r, struct session_ring_place *at);
 size_t session_ring_unfinished(const struct session_ring *r, uint32_t machine_id);
 
 #endif

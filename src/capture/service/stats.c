@@ -65,9 +65,10 @@ static void put_writers(struct session *s, struct pb_writer *w)
         pb_put_varint(w, TRACE_STATS_CHUNK_PAYLOAD_HISTOGRAM_DEF, (uint64_t)chunk_histogram_def[i]);
     for (size_t i = 0; i < s->buffers.n; i++) {
         const struct session_ring *b = s->buffers.p[i].buffer;
-        for (size_t k = 0; k < session_ring_sequence_count(b); k++) {
+        const struct trace_sequence_stats *q;
+        for (struct session_ring_place at = {0}; (q = session_ring_next(b, &at));) {
             pb_writer_clear(&m);
-            put_writer(s, &m, session_ring_sequence(b, k), i);
+            put_writer(s, &m, q, i);
             pb_put_bytes(w, TRACE_STATS_WRITER_STATS, m.p, m.n);
         }
     }
