@@ -374,6 +374,37 @@ class PerfRules(harness.Case):
         self.assertEqual([[ts, name, sorted(args)] for (ts, name), args in found.items()], expected)
         self.assertEqual(self.told(path), {DUMMIES: len(records)})
 
+    def calls(self, kept):
+        """System calls that return at once: (thread, an arg); the slices' sets of args."""
+        k = Kernel(big=perf_writer.order == ">")
+        enter, leave = Event(11, "sys_enter", ("long id", 8, 1), ("unsigned long args[6]", 48, 0)), Event(12, "sys_exit", ("long id", 8, 1), ("long ret", 8, 1))
+        described = TraceDat(k, events={"raw_syscalls": [enter, leave]})
+        data = MAGIC + b"0.6\0" + described.head().split(b"\0", 1)[1] + b"".join(body for _, body in described.parts())
+        padded_raw = lambda raw: raw + bytes(-(len(raw) + 4) % 8)
+        raws = {tid: (padded_raw(enter.pack(k, tid, 3, b"".join(map(k.u64, range(1, 7))))), padded_raw(leave.pack(k, tid, 3, 0))) for tid, _ in kept}
+        records = []
+        for tid, value in kept:  # many: little is done for each
+            entry, back = raws[tid]
+            for number, raw in ((enter.number, entry[:16] + k.u64(value) + entry[24:]), (leave.number, back)):
+                head = pack("<IHHQQIIQIIQI", 9, KERNEL, 60 + len(raw), number, 0x40, tid, tid, 2000 + len(records), 1, 0, 1, len(raw))
+                records.append(head + raw)
+        return self.made([(attr(USUAL | RAW | IDENTIFIER, kind=2, config=e.number), [e.number]) for e in (enter, leave)], records, features={1: data})
+
+    def test_args_of_calls(self):
+        """Equal args are one set, where equal ones come often: one thread whose calls are all different is no word about the others, and has equal ones later."""
+        sets = lambda path, where: self.rows(path, f"SELECT count(*) AS n, count(DISTINCT slice.arg_set_id) AS sets FROM slice JOIN thread_track t ON t.id = slice.track_id "
+                                             f"JOIN thread USING (utid) WHERE {where}")
+        path = self.calls([(8 if i % 16 else 9, 1 << 40 | i if i % 16 else i % 64) for i in range(12000)])
+        self.assertEqual(sets(path, "tid = 8"), [["11250", "11250"]])
+        self.assertEqual(sets(path, "tid = 9"), [["750", "4"]])
+        self.assertEqual(self.rows(path, "SELECT min(n) AS a, max(n) AS z FROM (SELECT count(*) AS n FROM slice JOIN args USING (arg_set_id) GROUP BY slice.id)"), [["7", "7"]])
+        if perf_writer.order == ">":  # that is as long, and the same
+            return
+        window, rest = 4096, 15 * 4096
+        path = self.calls([(8, 1 << 40 | i if i < window + rest else 5) for i in range(window + rest + 1000)])
+        self.assertEqual(sets(path, f"slice.ts < 2000 + 2 * {window + rest}"), [[str(window + rest)] * 2])
+        self.assertEqual(sets(path, f"slice.ts >= 2000 + 2 * {window + rest}"), [["1000", "1"]])
+
     def switches(self):
         """What describes sched_switch, and how one is written: of `tid`, which goes to sleep, to another thread."""
         k = Kernel(big=perf_writer.order == ">")
