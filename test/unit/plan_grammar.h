@@ -34,6 +34,9 @@ void put_query_condition(struct text *t);
 void put_query_int(struct text *t);
 void put_query_text(struct text *t);
 
+/* SELECT … whose queries lie within each other: plan_nested.c. How many items its list has. */
+uint32_t put_nested(struct text *t);
+
 /* ORDER BY places of the list of n items, LIMIT. */
 void put_tail(struct text *t, uint32_t n_items);
 /* A whole statement. */

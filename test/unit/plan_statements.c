@@ -310,7 +310,11 @@ void make_statement(struct text *t)
     t->p[0] = 0;
     plan_at = &plan_froms[pick(plan_n_froms)];
     uint32_t n;
-    switch (pick(8)) {
+    switch (pick(10)) {
+    case 8:
+    case 9:
+        n = put_nested(t);
+        break;
     case 0:
     case 1:
         n = pick(6) ? put_rows(t) : put_json_rows(t);

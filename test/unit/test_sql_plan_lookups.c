@@ -219,6 +219,39 @@ START_TEST(few_rows_ask)
 }
 END_TEST
 
+/* Of a query that SQLite computes first it makes an index for the rows that ask, sorted by all its columns: which row
+ * of a key comes first is not that of the query itself. */
+START_TEST(first_rows_of_what_is_computed)
+{
+    static const char *const either[] = {
+        "SELECT name, (SELECT w FROM (SELECT depth AS k, name AS w, lag(id) OVER (ORDER BY ts, name) AS l FROM "
+        "v_slice) "
+        "WHERE k = t.id) FROM v_thread t",
+        "SELECT name, (SELECT w FROM (SELECT depth AS k, name AS w FROM v_slice ORDER BY dur LIMIT 900) WHERE k = t.id "
+        "LIMIT 1) FROM v_thread t",
+        "SELECT name, (SELECT group_concat(w) FROM (SELECT depth AS k, name AS w, row_number() OVER (ORDER BY dur) "
+        "FROM "
+        "v_slice) WHERE k = t.id) FROM v_thread t",
+        "SELECT name, (SELECT w FROM (SELECT DISTINCT depth AS k, name AS w FROM v_slice) n WHERE n.k = t.start_ts AND "
+        "n.w <= t.name ORDER BY n.k DESC LIMIT 1) FROM v_thread t",
+        "SELECT ts, (SELECT w FROM (SELECT DISTINCT depth AS k, name AS w FROM v_slice) n WHERE n.k = c.id AND n.w || "
+        "'zz' >= 'abc' ORDER BY n.k DESC, n.k LIMIT 1) FROM v_counter c"};
+    static const char *const planned[] = {
+        "SELECT name, (SELECT n FROM (SELECT depth AS k, count(*) AS n FROM v_slice GROUP BY 1) WHERE k = t.id) FROM "
+        "v_thread t",
+        "SELECT name, (SELECT w FROM (SELECT depth AS k, id AS i, name AS w, lag(id) OVER (ORDER BY ts, name) AS l "
+        "FROM "
+        "v_slice) WHERE k = t.id ORDER BY i LIMIT 1) FROM v_thread t",
+        "SELECT name, (SELECT max(w) FROM (SELECT depth AS k, name AS w, lag(id) OVER (ORDER BY ts, name) AS l FROM "
+        "v_slice) WHERE k = t.id) FROM v_thread t"};
+    struct mirror m;
+    mirror_open(&m, 502, PLAN_ROWS);
+    EACH(&m, either, EITHER);
+    EACH(&m, planned, PLANNED);
+    mirror_close(&m);
+}
+END_TEST
+
 Suite *sql_plan_lookups_suite(void);
 Suite *sql_plan_lookups_suite(void)
 {
@@ -228,6 +261,7 @@ Suite *sql_plan_lookups_suite(void)
     tcase_add_test(t, lookups_by_ranges);
     tcase_add_test(t, correlated_queries);
     tcase_add_test(t, few_rows_ask);
+    tcase_add_test(t, first_rows_of_what_is_computed);
     suite_add_tcase(s, t);
     return s;
 }

@@ -190,6 +190,16 @@ static bool read_keyed_value(struct reader *r, const struct sql_select *s, struc
     return !s->query->order && !s->query->limit;
 }
 
+/* Of what SQLite computes first it makes an index, which is sorted by all columns, or hands the condition down into it:
+ * which row of a key it finds first is not known. */
+static bool is_computed(const struct query_plan *p)
+{
+    bool computed = false;
+    for (uint32_t i = 0; i < p->n_sources; i++)
+        computed |= p->sources[i].sub || p->sources[i].values;
+    return computed;
+}
+
 bool plan_read_keyed_core(struct reader *r, struct reader *outer, const struct sql_select *s, struct keyed *k)
 {
     struct query_plan *p = r->plan;
@@ -214,6 +224,7 @@ bool plan_read_keyed_core(struct reader *r, struct reader *outer, const struct s
         if (!plan_add_item(r, p->orders[i], "order", 5))
             return false;
     p->limit = k->n || k->n_ranges ? -1 : 1; /* one will do */
+    p->order_unknown |= (k->n || k->n_ranges) && is_computed(p);
     if (!plan_lift(p) || (p->grouped && p->groups.n_columns > p->n_keys))
         return false;
     return plan_steps(p) && plan_settle_extreme(p) && plan_settle_order(r);

@@ -228,12 +228,6 @@ static struct plan_expr *read_correlated_value(struct reader *r, const struct sq
     return put_into(r, c.value, c.whole, out);
 }
 
-static bool is_only_table(const struct sql_query *q)
-{
-    const struct sql_from *f = q->selects->from;
-    return !f->next && f->form == SOURCE_TABLE;
-}
-
 static struct plan_expr *read_value(struct reader *r, const struct sql_expr *x)
 {
     const struct sql_query *q = x->query;
@@ -246,7 +240,8 @@ static struct plan_expr *read_value(struct reader *r, const struct sql_expr *x)
         return NULL;
     k.value = item->expr;
     struct query_plan *sub = plan_build_keyed(&in, q, &k);
-    if (!sub && q->selects->from && !is_only_table(q)) { /* where one row is found, it may come in any order */
+    bool any_order = !sub && q->selects->from;
+    if (any_order) { /* where one row is found, it may come in any order */
         k = (struct keyed){.value = item->expr, .aggregate = AGG_KINDS, .ties = q->order != NULL};
         in = inside(r, true);
         sub = plan_build_keyed(&in, q, &k);
@@ -262,7 +257,7 @@ static struct plan_expr *read_value(struct reader *r, const struct sql_expr *x)
     if (type == PLAN_NULL)
         return NULL;
     /* nobody knows which of several is the first, unless they are ordered */
-    l->one = !computed && k.n + k.n_ranges && l->sub->n_sources > 1 && !k.ties;
+    l->one = !computed && k.n + k.n_ranges && (any_order || l->sub->n_sources > 1) && !k.ties;
     l->missing = plan_null(type);
     if (computed && k.n + k.n_ranges && !of_no_rows(r, k.value, type, &l->missing))
         return NULL;

@@ -27,6 +27,7 @@ struct place {
     const struct cte_scope *up;
     int depth;
     bool rows;
+    bool asked; /* within an expression, by rows outside */
 };
 
 static void walk_query(struct subtrees *t, const struct sql_query *q, struct place at);
@@ -188,7 +189,7 @@ static bool uses_keep_order(const struct subtrees *t, const struct sql_query *wi
 /* The queries in an expression. */
 static void walk_expr(struct subtrees *t, const struct sql_expr *x, struct place at)
 {
-    struct place within = {at.up, at.depth + 1, true};
+    struct place within = {at.up, at.depth + 1, true, true};
     for (; x; x = x->next) {
         walk_expr(t, x->args, at);
         if (x->filter)
@@ -208,12 +209,14 @@ static void walk_expr(struct subtrees *t, const struct sql_expr *x, struct place
 static void walk_from(struct subtrees *t, const struct sql_select *s, struct place at)
 {
     bool alone = s->from && !s->from->next, pair = is_left_pair(s), bound = is_bound_pair(s);
-    struct place within = {at.up, at.depth + 1, at.rows && (alone || pair)};
+    struct place within = {at.up, at.depth + 1, at.rows && (alone || pair), at.asked};
     for (const struct sql_from *f = s->from; f; f = f->next) {
         walk_expr(t, f->args, at);
         if (f->form != SOURCE_QUERY)
             continue;
-        struct query_plan *p = at.rows ? plan_of(t, f->query, at.up) : NULL;
+        /* SQLite makes an index of what it is asked for again and again, which sorts the rows */
+        bool indexed = at.asked && s->where;
+        struct query_plan *p = at.rows && !indexed ? plan_of(t, f->query, at.up) : NULL;
         if (p && !is_one_row(p) &&
             !(alone   ? keeps_order(t, s, f->query, p)
               : bound ? f == s->from && is_apart(f->query, p) && keeps_order(t, s, f->query, p)
@@ -298,6 +301,6 @@ static sqlite3_stmt *prepare_rest(struct subtrees *t, bool show)
 sqlite3_stmt *subtrees_prepare(struct planner *planner, bool show)
 {
     struct subtrees t = {.planner = planner, .tree = planner->tree};
-    walk_query(&t, planner->tree->query, (struct place){NULL, 0, true});
+    walk_query(&t, planner->tree->query, (struct place){NULL, 0, true, false});
     return t.n_taken ? prepare_rest(&t, show) : NULL;
 }
