@@ -12,6 +12,7 @@ WITH
       ('android.os.Handler: kotlinx.coroutines*', 'CoroutineContinuation'),
       ('Choreographer#doFrame*', 'Choreographer#doFrame'),
       ('DrawFrames*', 'DrawFrames'),
+      ('Texture upload*', 'Texture upload'),
       ('AssetManager::OpenNonAsset*', 'AssetManager::OpenNonAsset <...>'),
       ('AssetManager::OpenXmlAsset*', 'AssetManager::OpenXmlAsset <...>'),
       ('AssetManager::OpenAsset*', 'AssetManager::OpenAsset <...>'),
@@ -94,7 +95,7 @@ CREATE PERFETTO FUNCTION _remove_lambda_name(
   name STRING
 )
 RETURNS STRING AS
-SELECT __intrinsic_strip_hex(substr($name, 1, instr($name, '$') - 1), 3);
+SELECT __intrinsic_strip_hex(substr($name, 1, instr($name, '$') - 1), 2);
 
 -- The name of a slice about the display's vsync without numbers.
 CREATE PERFETTO FUNCTION _standardize_vsync_slice_name(
@@ -104,7 +105,7 @@ RETURNS STRING AS
 SELECT
   coalesce(
     (SELECT standard FROM _android_vsync_slice_name_rules WHERE $name GLOB pattern LIMIT 1),
-    __intrinsic_strip_hex($name, 3)
+    __intrinsic_strip_hex($name, 2)
   );
 
 -- The name of a wakelock without the numbers that each holder adds: "Wakelock(epolld280:system_serve".
@@ -116,7 +117,7 @@ SELECT
   iif(
     $name GLOB 'Wakelock(epoll[dm]*' AND instr($name, ':') > 0,
     substr($name, 1, length('Wakelock(epolld')) || '<...>' || substr($name, instr($name, ':')),
-    __intrinsic_strip_hex($name, 3)
+    __intrinsic_strip_hex($name, 2)
   );
 
 -- A name without numbers and places; handlers lose the name of the lambda.
@@ -128,6 +129,7 @@ CREATE PERFETTO FUNCTION android_standardize_slice_name(
 RETURNS STRING AS
 SELECT
   coalesce(
+    iif($name GLOB 'drawLayer [[]*[]]*', substr($name, 1, instr($name, ']')), NULL),
     (SELECT standard FROM _android_slice_name_rules WHERE $name GLOB pattern LIMIT 1),
     CASE
       WHEN $name GLOB '* SurfaceView*(BLAST)#*'
@@ -141,6 +143,7 @@ SELECT
       WHEN $name GLOB '*.*.*: *$*' OR $name GLOB '*.*$*: #*' THEN 'Handler: ' || _remove_lambda_name($name)
       WHEN $name GLOB 'deliverInputEvent*' THEN 'deliverInputEvent <...>'
       WHEN lower($name) GLOB '*vsync*' THEN _standardize_vsync_slice_name($name)
-      ELSE __intrinsic_strip_hex($name, 3)
+      WHEN $name GLOB 'StatsPull-*' THEN $name
+      ELSE __intrinsic_strip_hex($name, 2)
     END
   );
