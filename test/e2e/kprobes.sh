@@ -33,8 +33,13 @@ state() {
 }
 echo 300 > buffer_size_kb; echo global > trace_clock; echo sched:sched_waking > set_event; echo 0 > tracing_on
 state > /out/before; cat buffer_size_kb >> /out/before
-tracebox traced & sleep 1
-tracebox traced_probes & sleep 1
+until_true() { for i in $(seq 600); do "$@" && return; sleep 0.1; done; echo "not within a minute: $*"; }
+offers() { tracebox perfetto --query 2>/dev/null | grep -q linux.process_stats; }
+# All of its probes are there, and its events on.
+probed() { grep -q do_sys_openat2 kprobe_events && grep -q 1 tracing_on && grep -q 1 events/sched/sched_switch/enable; }
+tracebox traced &
+tracebox traced_probes &
+until_true offers
 cat > /config <<'E3'
 buffers { size_kb: 16384 }
 data_sources { config { name: "linux.ftrace" ftrace_config {
@@ -45,10 +50,13 @@ data_sources { config { name: "linux.ftrace" ftrace_config {
   symbolize_ksyms: true
 } } }
 data_sources { config { name: "linux.process_stats" } }
-duration_ms: 3000
+duration_ms: 120000
 E3
-(sleep 1; for i in 1 2 3 4 5 6 7 8 9; do cat /config > /dev/null; done) &
-tracebox perfetto --txt -c /config -o /out/trace.pftrace
+tracebox perfetto --txt -c /config -o /out/trace.pftrace & recording=$!
+until_true probed
+for i in 1 2 3 4 5 6 7 8 9; do cat /config > /dev/null; done
+sleep 0.5
+kill -INT $recording; wait $recording
 state > /out/after; cat buffer_size_kb >> /out/after
 cat > /graph <<'E3'
 buffers { size_kb: 16384 }
@@ -57,33 +65,36 @@ data_sources { config { name: "linux.ftrace" ftrace_config {
   function_graph_roots: "do_filp_open" function_graph_max_depth: 4
   symbolize_ksyms: true
 } } }
-duration_ms: 6000
+duration_ms: 120000
 E3
-(until grep -q function_graph current_tracer && grep -q 1 tracing_on; do sleep 0.1; done; for i in 1 2 3 4 5; do cat /config > /dev/null; done) &
-tracebox perfetto --txt -c /graph -o /out/graph.pftrace
+graphed() { grep -q function_graph current_tracer && grep -q 1 tracing_on; }
+tracebox perfetto --txt -c /graph -o /out/graph.pftrace & recording=$!
+until_true graphed
+for i in 1 2 3 4 5; do cat /config > /dev/null; done
+sleep 0.5
+kill -INT $recording; wait $recording
 state > /out/after-graph; cat buffer_size_kb >> /out/after-graph
-sed -i 's/"vfs_read"/"no_such_function_here"/; s/6000/1500/' /graph
+sed -i 's/"vfs_read"/"no_such_function_here"/; s/120000/1500/' /graph
 tracebox perfetto --txt -c /graph -o /out/nograph.pftrace
 # killed in the middle: what is left behind is found at the next start
 tracebox perfetto --txt -c /config -o /out/killed.pftrace &
-sleep 1.5
+until_true probed
 kill -9 %2
 state > /out/dirty
-sleep 0.5
 tracebox traced_probes --reset-ftrace; echo "reset $?"
 state > /out/reset
 kill %1
 E2
 
 guest_start "$cache" kprobes "$work/guest.sh" "$tracebox"
-guest_wait "$cache" kprobes 90 >"$work/guest.log" || fail "the guest's job"
+guest_wait "$cache" kprobes 240 >"$work/guest.log" || fail "the guest's job"
 for f in job.log before after after-graph dirty reset trace.pftrace graph.pftrace nograph.pftrace; do
 	guest_file "$cache" kprobes $f && cp "$cache/kprobes.out/$f" "$work/"
 done
 
 cmp "$work/before" "$work/after" || { diff "$work/before" "$work/after"; fail "tracefs is not as it was"; }
 cmp "$work/before" "$work/after-graph" || { diff "$work/before" "$work/after-graph"; fail "the tracer left something"; }
-grep -q perfetto_kprobes "$work/dirty" || fail "the kill came too early or too late"
+grep -q perfetto_kprobes "$work/dirty" || fail "no kprobes were there when the probes were killed: $(cat "$work/dirty")"
 grep -q perfetto_kprobes "$work/reset" && fail "--reset-ftrace left kprobes"
 grep -q '^tracing_on: 0' "$work/reset" || fail "--reset-ftrace left tracing on"
 

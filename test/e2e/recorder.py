@@ -59,11 +59,12 @@ class Recorder:
     def log(self, name):
         return (self.dir / name).read_text(errors="replace") if (self.dir / name).exists() else ""
 
-    def wait_for(self, what, condition, seconds=15):
+    def wait_for(self, what, condition, seconds=60):
+        """By facts. How long: the kernel of a busy machine may take ten seconds to switch events on, and as long to switch them off."""
         end = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > end:
-                raise AssertionError(f"{what} did not happen\n{self.log('traced.log')}\n{self.log('probes.log')}")
+                raise AssertionError(f"{what} did not happen within {seconds} s\n{self.log('traced.log')}\n{self.log('probes.log')}")
             time.sleep(0.02)
 
     def start_traced(self):

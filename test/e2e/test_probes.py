@@ -210,7 +210,7 @@ duration_ms: 1000 """, lambda: (stress(0.5), sizes.append(int(size.read_text()))
         """The client ends, tracefs is clean, the trace opens, and the next recording works."""
         p.send_signal(signal.SIGINT)
         try:
-            p.wait(15)
+            p.wait(60)
         except subprocess.TimeoutExpired:
             p.kill()
             p.wait()

@@ -162,7 +162,7 @@ class Server:
         if self.process.poll() is None:
             self.process.send_signal(sig)
         try:
-            _, err = self.process.communicate(timeout=20)
+            _, err = self.process.communicate(timeout=60)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.communicate()
@@ -179,10 +179,10 @@ class Server:
             user, system = f.read().rsplit(")", 1)[1].split()[11:13]
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
-    def connect(self, timeout=20):
+    def connect(self, timeout=60):
         return socket.create_connection(("127.0.0.1", self.port), timeout)
 
-    def request(self, method, path, body=None, headers=None, timeout=20):
+    def request(self, method, path, body=None, headers=None, timeout=60):
         """(status, headers, body) of one HTTP request."""
         c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
         try:
@@ -192,13 +192,13 @@ class Server:
         finally:
             c.close()
 
-    def rpc(self, *messages, timeout=20):
+    def rpc(self, *messages, timeout=60):
         """Messages of the answer to a POST /rpc."""
         status, _, body = self.request("POST", "/rpc", b"".join(messages), timeout=timeout)
         assert status == 200, status
         return results(body)
 
-    def ask(self, sql, timeout=20):
+    def ask(self, sql, timeout=60):
         got = answers(self.rpc(query(sql), timeout=timeout))
         assert len(got) == 1
         return got[0]
@@ -207,7 +207,7 @@ class Server:
 class WebSocket:
     """The client's side of one WebSocket."""
 
-    def __init__(self, server, origin=UI, timeout=20):
+    def __init__(self, server, origin=UI, timeout=60):
         self.s = server.connect(timeout)
         self.buf = bytearray()
         self.s.sendall(f"GET /websocket HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nOrigin: {origin}\r\n"
@@ -281,9 +281,9 @@ class WebSocket:
         self.s.close()
 
 
-def wait_for(condition, timeout=10):
+def wait_for(condition, timeout=60):
     end = time.time() + timeout
     while not condition():
         if time.time() > end:
-            raise AssertionError("it did not happen in time")
+            raise AssertionError(f"it did not happen within {timeout} s")
         time.sleep(0.02)

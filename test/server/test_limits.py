@@ -116,7 +116,7 @@ class Limits(unittest.TestCase):
         stalled["HTTP"].sendall(b"POST /query HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
         time.sleep(0.3)
         self.check_served()
-        wait_for(lambda: connections(server) == 1, 15)
+        wait_for(lambda: connections(server) == 1)
         for name, s in stalled.items():
             self.assertLess(seconds_until_closed(s), 5, name)  # what the kernel still has, then the end
             s.close()
