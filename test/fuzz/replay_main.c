@@ -1,15 +1,31 @@
-/* Runs a fuzz target over files and folders given on the command line: the corpus replayed as a test. */
-#include "fuzz.h"
-
+/* Runs a fuzz target over files and folders, its corpus replayed as a test: fuzz_replay TARGET FILE... */
 #include <dirent.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#pragma weak LLVMFuzzerInitialize
+/* Each target has its name in place of LLVMFuzzerTestOneInput; few have something to initialize. */
+#define FUZZ_TARGET(name)                                                                                              \
+    int fuzz_##name(const uint8_t *data, size_t size);                                                                 \
+    int fuzz_##name##_initialize(int *argc, char ***argv) __attribute__((weak));
+#include "fuzz_targets.def"
+#undef FUZZ_TARGET
 
-static int run_file(const char *path)
+struct target {
+    const char *name;
+    int (*one_input)(const uint8_t *data, size_t size);
+    int (*initialize)(int *argc, char ***argv);
+};
+static const struct target targets[] = {
+#define FUZZ_TARGET(name) {#name, fuzz_##name, fuzz_##name##_initialize},
+#include "fuzz_targets.def"
+#undef FUZZ_TARGET
+};
+
+static int run_file(const struct target *t, const char *path)
 {
     FILE *f = fopen(path, "rb");
     if (!f || fseek(f, 0, SEEK_END) != 0) {
@@ -24,7 +40,7 @@ static int run_file(const char *path)
     int ok = data && fread(data, 1, size, f) == size;
     fclose(f);
     if (ok)
-        LLVMFuzzerTestOneInput(data, size);
+        t->one_input(data, size);
     else
         fprintf(stderr, "%s: cannot read\n", path);
     free(data);
@@ -32,7 +48,7 @@ static int run_file(const char *path)
 }
 
 /* The number of inputs run, -1 on failure. */
-static int run_path(const char *path)
+static int run_path(const struct target *t, const char *path)
 {
     struct stat st;
     if (stat(path, &st) != 0) {
@@ -40,7 +56,7 @@ static int run_path(const char *path)
         return -1;
     }
     if (!S_ISDIR(st.st_mode))
-        return run_file(path);
+        return run_file(t, path);
     struct dirent **names;
     int n = scandir(path, &names, NULL, alphasort), run = 0;
     for (int i = 0; i < n; i++) {
@@ -48,7 +64,7 @@ static int run_path(const char *path)
         int got = 0;
         if (names[i]->d_name[0] != '.' && run >= 0) {
             snprintf(child, sizeof child, "%s/%s", path, names[i]->d_name);
-            got = run_path(child);
+            got = run_path(t, child);
         }
         run = got < 0 || run < 0 ? -1 : run + got;
         free(names[i]);
@@ -60,11 +76,20 @@ static int run_path(const char *path)
 
 int main(int argc, char **argv)
 {
-    if (LLVMFuzzerInitialize)
-        LLVMFuzzerInitialize(&argc, &argv);
+    const struct target *t = NULL;
+    for (size_t i = 0; argc > 1 && i < sizeof targets / sizeof *targets; i++)
+        if (strcmp(targets[i].name, argv[1]) == 0)
+            t = &targets[i];
+    if (!t) {
+        fprintf(stderr, "usage: fuzz_replay TARGET FILE...; the targets are in test/fuzz/CMakeLists.txt\n");
+        return 2;
+    }
+    argc--, argv++;
+    if (t->initialize)
+        t->initialize(&argc, &argv);
     int total = 0;
     for (int i = 1; i < argc; i++) {
-        int run = argv[i][0] == '-' ? 0 : run_path(argv[i]); /* a target may have added a flag for libFuzzer */
+        int run = argv[i][0] == '-' ? 0 : run_path(t, argv[i]); /* a target may have added a flag for libFuzzer */
         if (run < 0)
             return 1;
         total += run;
