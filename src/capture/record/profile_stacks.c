@@ -14,22 +14,23 @@ enum { SHOWN_NAME_BYTES = 400, READABLE_BYTES = 4096 };
 enum { STATE_CLEARED = 1 }; /* TracePacket.sequence_flags */
 
 /* What interned messages are about; the numbers of strings are shared. */
-enum kind { KIND_STRING, KIND_MAPPING, KIND_FRAME, KIND_STACK };
+enum kind { KIND_STRING, KIND_MAPPING, KIND_FRAME, KIND_STACK, KINDS };
+_Static_assert((int)KINDS == PROFILE_KINDS, "each kind has a map");
 
-static uint64_t key_of(const struct profile_stacks *t, enum kind kind, uint64_t iid)
+static uint64_t key_of(const struct profile_stacks *t, uint64_t iid)
 {
-    return hash_combine(hash_combine(t->sequence, kind), iid);
+    return hash_combine(t->sequence, iid);
 }
 
 static void define(struct profile_stacks *t, enum kind kind, uint64_t iid, uint64_t value)
 {
-    t->failed |= !u64map_set(&t->index, key_of(t, kind, iid), value + 1);
+    t->failed |= !u64map_set(&t->index[kind], key_of(t, iid), value + 1);
 }
 
 /* False: nothing was interned under that number. */
 static bool look_up(const struct profile_stacks *t, enum kind kind, uint64_t iid, uint64_t *value)
 {
-    const uint64_t *v = u64map_get(&t->index, key_of(t, kind, iid));
+    const uint64_t *v = u64map_get(&t->index[kind], key_of(t, iid));
     *value = v ? *v - 1 : 0;
     return v != NULL;
 }
@@ -271,7 +272,8 @@ void profile_stacks_free(struct profile_stacks *t)
         elf_names_free(&t->mappings.p[i].names);
         mapped_file_close(&t->mappings.p[i].file);
     }
-    u64map_free(&t->index);
+    for (size_t i = 0; i < PROFILE_KINDS; i++)
+        u64map_free(&t->index[i]);
     u64map_free(&t->generations);
     u64map_free(&t->by_text);
     strpool_free(&t->strings);

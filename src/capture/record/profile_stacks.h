@@ -32,9 +32,11 @@ struct profile_function {
     uint64_t last; /* the stack that counted it last: recursion counts once */
 };
 
+enum { PROFILE_KINDS = 4 };
+
 struct profile_stacks {
-    struct u64map index;       /* hash of sequence, kind and iid → number, of which the meaning depends on the kind */
-    struct u64map generations; /* sequence → how often its state was cleared */
+    struct u64map index[PROFILE_KINDS]; /* by kind of message: hash of sequence and iid → number */
+    struct u64map generations;          /* sequence → how often its state was cleared */
     struct strpool strings;
     VEC(struct profile_mapping)
     mappings;

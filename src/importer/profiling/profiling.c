@@ -2,6 +2,7 @@
 #include "importer/profiling/jit.h"
 #include "importer/profiling/profiling_internal.h"
 
+#include "base/hash.h"
 #include "wire/fields.h"
 
 const struct packet_handler profiling_packet_handlers[] = {
@@ -30,6 +31,7 @@ struct profiling_machine *profiling_machine_open(struct machine_ctx *m)
     if (!s)
         return NULL;
     s->m = m;
+    s->secret = hash_secret();
     s->sample_queue = UINT32_MAX;
     return s;
 }

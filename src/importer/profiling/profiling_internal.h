@@ -63,6 +63,7 @@ struct callsite_links {
 
 struct profiling_machine {
     struct machine_ctx *m;
+    uint64_t secret;    /* goes into hashes that stand for what they were made of: no file knows which are equal */
     struct arena arena; /* copies of bytes that do not stay */
 
     /* stack_profile.c: hash of a row's key -> row */

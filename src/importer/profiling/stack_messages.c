@@ -82,7 +82,8 @@ static struct u64map *rows_of(const struct lookup *l)
 
 static uint64_t row_key(const struct lookup *l, enum message_kind kind, uint64_t iid)
 {
-    uint64_t key = hash_combine(hash_combine(l->own ? 0 : (uint64_t)(uintptr_t)l->g->interned, kind), iid);
+    uint64_t key = hash_combine(
+        hash_combine((l->own ? 0 : (uint64_t)(uintptr_t)l->g->interned) ^ l->m->profiling->secret, kind), iid);
     bool of_code = l->areas && (kind == FRAME || kind == CALLSTACK);
     return of_code ? hash_combine(hash_combine(key, l->upid), l->areas) : key;
 }

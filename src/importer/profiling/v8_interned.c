@@ -6,13 +6,16 @@
 #include "base/hash.h"
 #include "wire/fields.h"
 
+enum { V8_INTERNED = INTERNED_DATA_V8_ISOLATE - INTERNED_DATA_V8_JS_FUNCTION_NAME + 1 };
+
 struct v8 {
     struct arena arena;
     struct u64map isolates;                         /* process and number -> struct v8_isolate * */
     struct u64map scripts, wasm_scripts, functions; /* hash of what tells them apart -> row */
     struct u64map mapping_ends;                     /* start -> the furthest end of the mappings that start there; */
     uint32_t n_mappings;                            /* of so many */
-    struct u64map read; /* interned table, field, iid -> row, or struct v8_isolate *; only for what is defined */
+    struct u64map read[V8_INTERNED]; /* by field: interned table, iid -> row, or struct v8_isolate *; only for what is
+                                        defined */
 };
 
 static const char *const script_types[] = {"UNKNOWN", "NORMAL", "EVAL", "MODULE", "NATIVE", "EXTENSION", "INSPECTOR"};
@@ -59,7 +62,8 @@ void v8_close(struct v8 *v)
     u64map_free(&v->wasm_scripts);
     u64map_free(&v->functions);
     u64map_free(&v->mapping_ends);
-    u64map_free(&v->read);
+    for (size_t i = 0; i < V8_INTERNED; i++)
+        u64map_free(&v->read[i]);
     arena_free(&v->arena);
     mem_free(v);
 }
@@ -73,9 +77,15 @@ static struct v8 *v8_of(struct machine_ctx *m)
     return s->v8;
 }
 
-static uint64_t read_key(const struct packet *p, uint32_t field, uint64_t iid)
+/* Each field has a map of its own: what stands in one for an isolate is a pointer. */
+static struct u64map *read_of(struct v8 *v, uint32_t field)
 {
-    return hash_combine(hash_combine(hash_u64(p->gen->state), field), iid);
+    return &v->read[field - INTERNED_DATA_V8_JS_FUNCTION_NAME];
+}
+
+static uint64_t read_key(const struct packet *p, uint64_t iid)
+{
+    return hash_combine(hash_u64(p->gen->state ^ p->m->profiling->secret), iid);
 }
 
 /* Where it is kept what an entry was read as: 0 when it is read for the first time. NULL when nothing has defined it
@@ -87,14 +97,14 @@ static uint64_t *read_before(struct packet *p, struct v8 *v, uint32_t field, uin
         stats_add(&p->m->st->stats, p->m->id, STAT_v8_intern_errors, 1);
         return NULL;
     }
-    uint64_t *slot = u64map_put(&v->read, read_key(p, field, iid), NULL);
+    uint64_t *slot = u64map_put(read_of(v, field), read_key(p, iid), NULL);
     p->m->im->failed |= !slot;
     return slot;
 }
 
 static void remember(struct packet *p, struct v8 *v, uint32_t field, uint64_t iid, uint64_t word)
 {
-    p->m->im->failed |= !u64map_set(&v->read, read_key(p, field, iid), word);
+    p->m->im->failed |= !u64map_set(read_of(v, field), read_key(p, iid), word);
 }
 
 /* The text of one of three fields: Latin-1, UTF-16 in either order. */
@@ -313,8 +323,8 @@ static uint32_t read_js_script(struct packet *p, struct v8 *v, const struct v8_i
 static uint32_t js_script_row(struct packet *p, struct v8 *v, const struct v8_isolate *isolate, uint64_t iid,
                               struct slice message)
 {
-    uint64_t key = hash_combine(iid, isolate->row);
-    uint64_t *known = u64map_get(&v->read, read_key(p, INTERNED_DATA_V8_JS_SCRIPT, key));
+    uint64_t key = hash_combine(iid ^ p->m->profiling->secret, isolate->row);
+    uint64_t *known = u64map_get(read_of(v, INTERNED_DATA_V8_JS_SCRIPT), read_key(p, key));
     if (known)
         return (uint32_t)(*known - 1);
     uint32_t row = read_js_script(p, v, isolate, message);
@@ -403,7 +413,7 @@ static struct function_message read_function(struct slice message)
 
 static strid function_name(struct packet *p, struct v8 *v, uint64_t iid, struct slice message)
 {
-    const uint64_t *known = u64map_get(&v->read, read_key(p, INTERNED_DATA_V8_JS_FUNCTION_NAME, iid));
+    const uint64_t *known = u64map_get(read_of(v, INTERNED_DATA_V8_JS_FUNCTION_NAME), read_key(p, iid));
     if (known)
         return (strid)*known;
     strid name = string_of(p->m->im, message, INTERNED_V8_STRING_LATIN1, INTERNED_V8_STRING_UTF16_LE,
