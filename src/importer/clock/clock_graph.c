@@ -19,6 +19,7 @@ struct clock_graph *clock_graph_open(struct storage *st)
     if (!g)
         return NULL;
     g->st = st;
+    g->secret = hash_secret();
     g->version = 1;
     g->last_node = NO_NODE;
     g->trace_clock = (struct clock_id){.id = CLOCK_ID_TRACE_FILE};
@@ -70,16 +71,16 @@ static int compare_clocks(struct clock_id a, struct clock_id b)
     return a.machine == b.machine ? 0 : a.machine < b.machine ? -1 : 1;
 }
 
-static uint64_t hash_clock(struct clock_id c)
+static uint64_t hash_clock(const struct clock_graph *g, struct clock_id c)
 {
-    return hash_combine(hash_combine(c.id, c.sequence), (uint64_t)c.file << 32 | c.machine);
+    return hash_combine(hash_combine(c.id ^ g->secret, c.sequence), (uint64_t)c.file << 32 | c.machine);
 }
 
 int clock_graph_find_node(struct clock_graph *g, struct clock_id c)
 {
     if (g->last_node != NO_NODE && same_clock(g->nodes.p[g->last_node].clock, c))
         return g->last_node;
-    uint64_t h = hash_clock(c);
+    uint64_t h = hash_clock(g, c);
     for (uint64_t *at; (at = u64map_get(&g->by_clock, h)); h++)
         if (same_clock(g->nodes.p[*at].clock, c))
             return g->last_node = (int)*at;
@@ -88,7 +89,7 @@ int clock_graph_find_node(struct clock_graph *g, struct clock_id c)
 
 bool clock_graph_index_node(struct clock_graph *g, uint32_t node)
 {
-    uint64_t h = hash_clock(g->nodes.p[node].clock);
+    uint64_t h = hash_clock(g, g->nodes.p[node].clock);
     while (u64map_get(&g->by_clock, h))
         h++;
     return u64map_set(&g->by_clock, h, node);
@@ -333,7 +334,7 @@ static uint32_t snapshot_type(struct clock_graph *g, const struct clock_reading 
 {
     uint64_t hash = n;
     for (size_t i = 0; i < n; i++)
-        hash = hash_combine(hash, hash_clock(readings[i].clock));
+        hash = hash_combine(hash, hash_clock(g, readings[i].clock));
     const uint64_t *known = u64map_get(&g->types, hash);
     if (known)
         return (uint32_t)*known;

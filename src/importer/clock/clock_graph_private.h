@@ -80,6 +80,7 @@ struct clock_graph {
     VEC(struct members)
     members;              /* of the types, from 1 */
     struct u64map types;  /* hash of a snapshot's clocks, in order -> type, from 1 (0 is for maps) */
+    uint64_t secret;      /* of hashes of clocks */
     struct u64map series; /* node << 32 | type -> index into the node's series */
     uint32_t next_snapshot;
     uint64_t version; /* changes with every snapshot and every change of the trace clock */

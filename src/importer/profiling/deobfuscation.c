@@ -8,6 +8,8 @@
 #include "base/hash.h"
 #include "wire/fields.h"
 
+#include <stdlib.h>
+
 enum {
     MAX_NAME = 4096,
     ROOM_PER_BYTE = 64, /* of a mapping, whose members stand below a class named once */
@@ -317,12 +319,32 @@ static strid name_of_frame(struct deobfuscation *d, uint32_t frame, uint64_t key
     return any_of(d, &found);
 }
 
+static int by_row(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The machine's frames in their order, which that in the map is not; NULL when out of memory. */
+static uint32_t *frames_of(const struct u64map *frames)
+{
+    uint32_t *rows = mem_alloc((frames->n + 1) * sizeof *rows);
+    size_t n = 0;
+    const struct u64map_slot *slot;
+    for (size_t it = 0; rows && (slot = u64map_next(frames, &it));)
+        rows[n++] = (uint32_t)slot->value;
+    if (n)
+        qsort(rows, n, sizeof *rows, by_row);
+    return rows;
+}
+
 static void name_frames(struct deobfuscation *d)
 {
     struct storage *st = d->m->st;
-    struct u64map_slot *slot;
-    for (size_t it = 0; (slot = u64map_next(&d->s->frames, &it));) {
-        uint32_t frame = (uint32_t)slot->value;
+    uint32_t *frames = frames_of(&d->s->frames);
+    d->m->im->failed |= !frames;
+    for (size_t i = 0; frames && i < d->s->frames.n; i++) {
+        uint32_t frame = frames[i];
         uint32_t mapping = (uint32_t)ROW_GET(st, stack_profile_frame, mapping, frame);
         strid name = (strid)ROW_GET(st, stack_profile_frame, name, frame),
               path = (strid)ROW_GET(st, stack_profile_mapping, name, mapping);
@@ -336,6 +358,7 @@ static void name_frames(struct deobfuscation *d)
         if (to)
             ROW_SET(st, stack_profile_frame, deobfuscated_name, frame, to);
     }
+    mem_free(frames);
 }
 
 /* A class in a file that tells no package is found by its name alone. */

@@ -14,7 +14,7 @@ static uint64_t row_key(const int64_t *words, uint32_t n_key, uint64_t salt)
 uint32_t row_intern(struct profiling_machine *s, struct u64map *index, struct table *t, const int64_t *words,
                     uint32_t n_key, uint64_t salt, bool *added)
 {
-    uint64_t key = row_key(words, n_key, salt);
+    uint64_t key = row_key(words, n_key, salt ^ s->secret);
     for (;; key = hash_u64(key)) { /* another row may have the same hash */
         bool fresh;
         uint64_t *row = u64map_put(index, key, &fresh);

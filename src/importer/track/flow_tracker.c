@@ -18,6 +18,7 @@ struct waiting { /* ends at the next slice of its track */
 
 struct flow_tracker {
     struct importer *im;
+    uint64_t secret;      /* of the hashes of `legacy` */
     struct u64map open;   /* flow id -> slice it comes from */
     struct u64map legacy; /* hash of (id, category, name) -> index into legacy_flows */
     VEC(struct legacy_flow)
@@ -31,8 +32,10 @@ struct flow_tracker {
 struct flow_tracker *flow_tracker_open(struct importer *im)
 {
     struct flow_tracker *t = mem_zalloc(sizeof *t);
-    if (t)
+    if (t) {
         t->im = im;
+        t->secret = hash_secret();
+    }
     return t;
 }
 
@@ -176,7 +179,7 @@ uint64_t flow_legacy_id(struct flow_tracker *t, uint64_t source_id, strid catego
 {
     /* A key of its own space: the number of the (id, category, name) seen, marked by the high bits. */
     static const uint64_t legacy_space = 0x4c454741ull << 32;
-    uint64_t h = hash_combine(hash_combine(source_id, category), name);
+    uint64_t h = hash_combine(hash_combine(source_id ^ t->secret, category), name);
     for (;; h++) {
         bool added;
         uint64_t *v = u64map_put(&t->legacy, h, &added);

@@ -46,6 +46,7 @@ struct pending {
 
 struct process_tracker {
     struct machine_ctx *m;
+    uint64_t secret;                      /* of the hashes of `by_both` and `by_inner_tid` */
     BY_ID(struct thread_info) threads;    /* by utid, which count over all machines */
     BY_ID(struct process_info) processes; /* by upid */
     BY_ID(uint32_t) direct;               /* newest utid + 1 of low tids; 0: none */
@@ -120,11 +121,16 @@ static bool thread_alive(const struct process_tracker *t, const struct thread_in
     return !p->ended && p->current;
 }
 
+static uint64_t by_both_key(const struct process_tracker *t, int64_t tid, uint64_t upid)
+{
+    return hash_combine((uint64_t)tid ^ t->secret, upid);
+}
+
 /* A thread of `pid` behind those that are looked through. */
 static uint32_t find_far(const struct process_tracker *t, int64_t tid, int64_t pid)
 {
     const uint64_t *upid = u64map_get(&t->by_pid, (uint64_t)pid);
-    const uint64_t *utid = upid ? u64map_get(&t->by_both, hash_combine((uint64_t)tid, *upid)) : NULL;
+    const uint64_t *utid = upid ? u64map_get(&t->by_both, by_both_key(t, tid, *upid)) : NULL;
     const struct thread_info *i = utid ? thread_of(t, *utid) : NULL;
     return i && i->tid == tid && i->upid == *upid && thread_alive(t, i) ? (uint32_t)*utid : UTID_NONE;
 }
@@ -252,7 +258,7 @@ static void put_in_process(struct process_tracker *t, uint32_t utid, uint32_t up
         return;
     recent_forget(&t->recent);
     thread_of(t, utid)->upid = upid;
-    if (!u64map_set(&t->by_both, hash_combine((uint64_t)thread_of(t, utid)->tid, upid), utid))
+    if (!u64map_set(&t->by_both, by_both_key(t, thread_of(t, utid)->tid, upid), utid))
         out_of_memory(t);
     ROW_SET(t->m->st, thread, upid, utid, upid);
     ROW_SET(t->m->st, thread, is_main_thread, utid, thread_of(t, utid)->tid == process_of(t, upid)->pid);
@@ -587,9 +593,9 @@ void process_tracker_set_namespaced_process(struct process_tracker *t, int64_t p
 }
 
 /* What tells a thread seen from inside its namespace: the process, and the number there. */
-static uint64_t inner_key(int64_t pid, uint32_t level, int64_t inner_tid)
+static uint64_t inner_key(const struct process_tracker *t, int64_t pid, uint32_t level, int64_t inner_tid)
 {
-    return hash_combine(hash_combine(hash_u64((uint64_t)pid), level), (uint64_t)inner_tid);
+    return hash_combine(hash_combine(hash_u64((uint64_t)pid ^ t->secret), level), (uint64_t)inner_tid);
 }
 
 bool process_tracker_set_namespaced_thread(struct process_tracker *t, int64_t pid, int64_t tid, int64_t inner_tid,
@@ -597,7 +603,7 @@ bool process_tracker_set_namespaced_thread(struct process_tracker *t, int64_t pi
 {
     if (!u64map_get(&t->namespace_levels, (uint64_t)pid))
         return false;
-    if (!u64map_set(&t->by_inner_tid, inner_key(pid, level, inner_tid), (uint64_t)tid))
+    if (!u64map_set(&t->by_inner_tid, inner_key(t, pid, level, inner_tid), (uint64_t)tid))
         out_of_memory(t);
     return true;
 }
@@ -605,7 +611,8 @@ bool process_tracker_set_namespaced_thread(struct process_tracker *t, int64_t pi
 int64_t process_tracker_resolve_namespaced(const struct process_tracker *t, int64_t root_pid, int64_t tid)
 {
     const uint64_t *level = root_pid > 0 ? u64map_get(&t->namespace_levels, (uint64_t)root_pid) : NULL;
-    const uint64_t *root_tid = level ? u64map_get(&t->by_inner_tid, inner_key(root_pid, (uint32_t)*level, tid)) : NULL;
+    const uint64_t *root_tid =
+        level ? u64map_get(&t->by_inner_tid, inner_key(t, root_pid, (uint32_t)*level, tid)) : NULL;
     return root_tid ? (int64_t)*root_tid : -1;
 }
 
@@ -615,6 +622,7 @@ struct process_tracker *process_tracker_open(struct machine_ctx *m)
     if (!t)
         return NULL;
     t->m = m;
+    t->secret = hash_secret();
     t->idle_utid = UTID_NONE;
     t->nobody = mem_zalloc(sizeof *t->nobody);
     uint32_t upid = !t->nobody ? UPID_NONE : start_process_row(t, 0);

@@ -1,6 +1,7 @@
 /* The table of packets about track events, and the state of a machine. */
 #include "importer/track_event/track_event_internal.h"
 
+#include "base/hash.h"
 #include "importer/proto/content_analysis.h"
 #include "wire/fields.h"
 
@@ -64,6 +65,7 @@ struct track_event_machine *track_event_machine_open(struct machine_ctx *m)
     if (!t)
         return NULL;
     t->m = m;
+    t->secret = hash_secret();
     t->queue = UINT32_MAX;
     t->message = strpool_intern_str(&m->st->strings, "perfetto.protos.TrackEvent");
     if (m->id == 0) {

@@ -118,7 +118,8 @@ struct track_event_extra {
 
 struct track_event_machine {
     struct machine_ctx *m;
-    uint32_t queue; /* in the sorter, UINT32_MAX until the first event */
+    uint64_t secret; /* goes into hashes that stand for what they were made of: no file knows which are equal */
+    uint32_t queue;  /* in the sorter, UINT32_MAX until the first event */
     struct arena arena;
     struct u64map tracks;           /* uuid -> struct track_event_track * */
     uint32_t track_changes;         /* tracks made and described: what may mend a hierarchy */
