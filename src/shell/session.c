@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct {
@@ -281,9 +282,27 @@ static int load(struct shell *sh, const char *const *paths, size_t n, struct sym
     return sources ? name_functions(sh, sources, err) : 0;
 }
 
+bool session_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return a && b && stat(a, &x) == 0 && S_ISREG(x.st_mode) && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+int session_spare_input(const char *in, const char *out, struct error *err)
+{
+    return session_same_file(in, out)
+               ? error_set(err, -MRD_EINVALID, "%s: what is written would replace the trace; give another name", out)
+               : 0;
+}
+
 int session_load(struct shell *sh, const char *const *paths, size_t n, struct error *err)
 {
     struct symbol_places places = {0};
+    const char *const written[] = {sh->opt.output, sh->opt.metatrace, sh->opt.perf_file};
+    for (size_t i = 0; i < n * 3; i++)
+        if (session_spare_input(paths[i / 3], written[i % 3], err) < 0)
+            return err->code;
     if (sh->opt.remote)
         return n == 0 ? connect_server(sh, err)
                       : error_set(err, -MRD_EINVALID,

@@ -79,6 +79,10 @@ int repl_run(struct shell *sh, struct error *err);
 /* Opens the handle by the global flags (with --remote: connects to the server, `n` is 0) and loads `paths`; says how
  * long it took and how healthy the traces are. */
 int session_load(struct shell *sh, const char *const *paths, size_t n, struct error *err);
+/* Are both names of one regular file? */
+bool session_same_file(const char *a, const char *b);
+/* Refuses to write what would replace the trace that it is made of. `out` may be NULL. */
+int session_spare_input(const char *in, const char *out, struct error *err);
 
 /* What the global flags say about loading, and the modules that they add to a handle: for handles opened later. */
 int session_config(const struct shell *sh, struct tp_config *config, struct error *err);

@@ -48,6 +48,21 @@ class Misuses(harness.Case):
                 ran += 1
         self.assertGreater(ran, 25)
 
+    def test_outputs_that_are_the_trace(self):
+        """What is written would have taken the place of the only copy of a recording."""
+        whole = (harness.DATA / "linux-sched.pftrace").read_bytes()
+        trace, link = self.dir / "only.pftrace", self.dir / "link.pftrace"
+        link.symlink_to(trace)
+        for args in (("convert", "json", trace, trace), ("convert", "text", trace, link), ("snapshot", trace, "-o", link),
+                     ("export", "sqlite", trace, "-o", trace), ("report", trace, "-o", trace),
+                     ("cut", trace, "--from", "1s", "-o", trace), ("query", "-m", trace, trace, "select 1"),
+                     ("query", "--perf-file", trace, trace, "select 1"),
+                     ("sync", trace, harness.DATA / "apart-b.pftrace", "-o", trace)):
+            trace.write_bytes(whole)
+            self.fails(*args, text="what is written would replace the trace; give another name")
+            self.assertEqual(trace.read_bytes(), whole, args)
+        self.run_shell("convert", "json", trace, self.dir / "other.json")
+
 
 if __name__ == "__main__":
     harness.main()

@@ -65,10 +65,11 @@ int cmd_convert(struct shell *sh, struct error *err)
         return error_set(err, -MRD_EINVALID, "convert: give one trace and one file to write");
     if (args->n == 1 && isatty(STDIN_FILENO))
         return error_set(err, -MRD_EINVALID, "convert: a trace file is needed");
-    if (!formats[i].convert)
-        return packets_to_text(sh, err);
     const char *in = args->n > 1 ? args->p[1] : "-";
-    int rc = session_load(sh, &in, 1, err);
+    int rc = session_spare_input(in, args->n > 2 ? args->p[2] : NULL, err);
+    if (rc == 0 && !formats[i].convert)
+        return packets_to_text(sh, err);
+    rc = rc ? rc : session_load(sh, &in, 1, err);
     if (rc < 0)
         return rc;
     if (formats[i].convert == convert_profile)

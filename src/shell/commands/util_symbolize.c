@@ -45,13 +45,6 @@ int util_check_places(const struct symbol_places *p, struct error *err)
     return 0;
 }
 
-static bool same_file(const char *a, const char *b)
-{
-    struct stat sa, sb;
-    return b && stat(a, &sa) == 0 && stat(b, &sb) == 0 && S_ISREG(sa.st_mode) && sa.st_dev == sb.st_dev &&
-           sa.st_ino == sb.st_ino;
-}
-
 int util_symbolize(struct shell *sh, struct error *err)
 {
     const struct text_list *args = &sh->opt.positionals;
@@ -61,7 +54,7 @@ int util_symbolize(struct shell *sh, struct error *err)
     struct pb_writer packets = {0};
     if (!trace || args->n > 3 || (args->n > 2 && sh->opt.output))
         return error_set(err, -MRD_EINVALID, "symbolize: give one trace, and at most one file to write");
-    if (same_file(trace, path))
+    if (session_same_file(trace, path))
         return error_set(err, -MRD_EINVALID,
                          "symbolize: only the names are written, and %s would be lost; give another file to write, "
                          "then append it to the trace",
