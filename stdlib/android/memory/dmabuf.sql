@@ -132,5 +132,5 @@ SELECT
   utid,
   thread_name,
   ts,
-  sum(buf_size) OVER (PARTITION BY upid IS NULL, coalesce(upid, utid) ORDER BY ts) AS value
+  sum(buf_size) OVER (PARTITION BY coalesce(upid, utid), upid IS NULL ORDER BY ts) AS value
 FROM android_dmabuf_allocs;
