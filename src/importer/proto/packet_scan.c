@@ -25,6 +25,47 @@ static inline void take_first_timestamp(struct pb_cursor *c, struct packet_scan 
     c->p += n ? n + 1 : 0;
 }
 
+/* As pb_word_varint() for a message with this tag: the bytes of its tag and its length, which may be written in more bytes
+ * than it needs: recorders leave 4, and know it later. */
+static inline unsigned word_message(uint64_t word, uint32_t id, uint64_t *len)
+{
+    return (uint8_t)word == (id << 3 | PB_BYTES) ? pb_word_varint(word ^ PB_BYTES, id, len) : 0;
+}
+
+/* The fields that come next as long as they are what most packets have and nothing else: small numbers of the sequence,
+ * and one message that has a handler. There are 8 bytes in the packet. */
+static inline void take_plain_fields(const struct packet_fields *fields, struct pb_cursor *c, struct packet_scan *s)
+{
+    const uint8_t *p = c->p, *end = c->end;
+    uint64_t value;
+    for (unsigned n; p < end; p += n) {
+        uint64_t word = pb_word(p, end);
+        if ((n = pb_word_varint(word, TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, &value))) {
+            s->sequence_id = n <= end - p ? (uint32_t)value : s->sequence_id;
+        } else if ((n = pb_word_varint(word, TRACE_PACKET_SEQUENCE_FLAGS, &value))) {
+            s->flags = n <= end - p ? (uint32_t)value : s->flags;
+        } else if ((n = word_message(word, TRACE_PACKET_TRACK_EVENT, &value))) {
+            if (s->n_handled || !fields->handler[TRACE_PACKET_TRACK_EVENT] || (ptrdiff_t)(n + value) > end - p)
+                break;
+            s->track_event = true;
+            s->first_handled = p;
+            s->handled[s->n_handled++] = (struct pb_field){TRACE_PACKET_TRACK_EVENT, PB_BYTES, value, p + n};
+            n += (unsigned)value;
+        } else {
+            break;
+        }
+        if (n > end - p)
+            break;
+    }
+    c->p = p;
+}
+
+static inline bool is_plain(const struct packet_scan *s)
+{
+    return s->n_handled == 1 && s->sequence_id && !(s->flags & PACKET_FLAG_CLEARED) &&
+           !(s->sequence_id == PACKET_SERVICE_SEQUENCE && s->trusted_uid_given);
+}
+
 /* Long: one case a field, in the one pass over a packet. */
 void packet_scan_read(const struct packet_fields *fields, struct slice bytes, struct packet_scan *s)
 {
@@ -32,6 +73,12 @@ void packet_scan_read(const struct packet_fields *fields, struct slice bytes, st
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     take_first_timestamp(&c, s);
+    if (bytes.len >= sizeof(uint64_t))
+        take_plain_fields(fields, &c, s);
+    if (c.p == c.end) {
+        s->plain = is_plain(s);
+        return;
+    }
     for (const uint8_t *tag = c.p; pb_next(&c, &f); tag = c.p) {
         switch (f.id) {
         case TRACE_PACKET_TRUSTED_UID:
@@ -109,4 +156,6 @@ void packet_scan_read(const struct packet_fields *fields, struct slice bytes, st
         }
     }
     s->bad = c.bad;
+    s->plain = is_plain(s) && !(s->bad | s->has_rare | s->sync_marker | s->cleared | s->first_on_sequence) &&
+               !(s->machine_id | s->dropped);
 }

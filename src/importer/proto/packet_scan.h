@@ -7,6 +7,11 @@
 enum {
     PACKET_DIRECT_FIELDS = 1024, /* fields with a place of their own in the handler index */
     PACKET_MAX_HANDLED = 8,      /* handled fields in one packet: almost always one */
+
+    PACKET_SERVICE_SEQUENCE = 1, /* on which a service writes its own packets */
+
+    PACKET_FLAG_CLEARED = 1, /* of sequence_flags */
+    PACKET_FLAG_NEEDS_STATE = 2,
 };
 
 /* Which fields of a packet have handlers. */
@@ -33,6 +38,7 @@ struct packet_scan {
     bool track_event;
     bool chrome; /* a packet of Chrome's first recorders */
     bool bad;
+    bool plain; /* one field that has a handler, on a sequence; not of the service; nothing that changes what others mean */
     uint8_t n_handled;
     bool zstd;
     bool has_rare;

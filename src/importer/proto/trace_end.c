@@ -2,9 +2,8 @@
 #include "importer/proto/trace_end.h"
 
 #include "importer/core/context.h"
+#include "importer/proto/packet_scan.h"
 #include "wire/fields.h"
-
-enum { SERVICE_SEQUENCE = 1 }; /* on which a service writes its own packets */
 
 static void service_event(struct trace_end *t, struct slice event)
 {
@@ -29,7 +28,7 @@ void trace_end_packet(struct trace_end *t, struct slice packet, uint32_t sequenc
     if (t->stats_last && is_appended(packet))
         return;
     t->stats_last = false;
-    if (sequence_id != SERVICE_SEQUENCE || !trusted)
+    if (sequence_id != PACKET_SERVICE_SEQUENCE || !trusted)
         return;
     struct pb_cursor c = pb_cursor(packet);
     struct pb_field f, g;

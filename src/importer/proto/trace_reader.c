@@ -15,9 +15,6 @@
 #include "wire/fields.h"
 
 enum {
-    FLAG_CLEARED = 1,
-    FLAG_NEEDS_STATE = 2,
-
     MAX_HANDLERS = 254,
 
     /* The upper half of sort_event.b for a queued packet: which handler its field is for and where the field begins;
@@ -52,6 +49,7 @@ struct proto_reader {
     struct trace_end end;
     bool at_end; /* clocks that are unknown now stay unknown */
     bool damaged;
+    struct machine_ctx *plain; /* plain packets are of this machine, whose sequences are there; NULL: look first */
     struct slice file; /* in memory as a whole, and not looked through for clock rounds yet */
 };
 
@@ -186,13 +184,15 @@ static uint32_t queued_place(const struct proto_reader *r, const struct packet *
     return QUEUED_WHOLE | (uint32_t)p->bytes.len;
 }
 
-/* The last leg: time, then the handlers of the packet's fields. */
-static void dispatch(struct proto_reader *r, struct packet *p, const struct packet_scan *s)
+static bool machine_waits(const struct proto_reader *r, const struct machine_ctx *m)
 {
-    enum resolved resolved = !r->at_end && remote_sync_waits(r->im->remote, p->m) && sorter_can_full_sort(r->im->sorter)
-                                 ? DEFER
-                                 : resolve_timestamp(r, p, s);
-    switch (resolved) {
+    return !r->at_end && remote_sync_waits(r->im->remote, m) && sorter_can_full_sort(r->im->sorter);
+}
+
+/* The last leg: time, then the handlers of the packet's fields. */
+static inline void dispatch(struct proto_reader *r, struct packet *p, const struct packet_scan *s, bool waits)
+{
+    switch (waits ? DEFER : resolve_timestamp(r, p, s)) {
     case RESOLVED:
         break;
     case DEFER:
@@ -233,7 +233,7 @@ static bool update_sequence(struct proto_reader *r, struct packet *p, struct seq
         p->field = s->rare.attributes;
         trace_attributes_packet(p);
     }
-    if (s->cleared || s->flags & FLAG_CLEARED) {
+    if (s->cleared || s->flags & PACKET_FLAG_CLEARED) {
         if (!seq->id)
             packet_log(p, STAT_incremental_state_cleared_missing_sequence_id, NULL, 0);
         else if (!sequence_clear(seqs, seq))
@@ -264,7 +264,7 @@ static bool update_sequence(struct proto_reader *r, struct packet *p, struct seq
 
 static bool state_is_there(struct proto_reader *r, struct packet *p, struct sequence *seq, const struct packet_scan *s)
 {
-    if (!(s->flags & FLAG_NEEDS_STATE))
+    if (!(s->flags & PACKET_FLAG_NEEDS_STATE))
         return true;
     if (!seq->id) {
         importer_fail(r->im, -MRD_EFORMAT,
@@ -360,7 +360,7 @@ static void read_on_sequence(struct proto_reader *r, struct machine_ctx *m, stru
     }
     if (content && !s->track_event)
         content_analysis_packet(content, bytes, NULL);
-    dispatch(r, &p, s);
+    dispatch(r, &p, s, machine_waits(r, m));
 }
 
 /* A patch of a producer's state: the state is read in its place, and what the patch says of losses stays. */
@@ -388,12 +388,50 @@ static bool read_patched(struct proto_reader *r, struct machine_ctx *m, struct s
     return true;
 }
 
+/* Whether plain packets need nothing but their sequence from now on, until one comes that is not plain: only such ones
+ * change what is asked for here. */
+static bool begin_plain(struct proto_reader *r)
+{
+    struct importer *im = r->im;
+    if (r->end.stats_last || im->protovms || content_analysis_of(im))
+        return false;
+    struct machine_ctx *m = importer_machine(im, 0);
+    if (!m || machine_waits(r, m) || !machine_sequences(m))
+        return false;
+    im->host_seen = true;
+    r->plain = m;
+    return true;
+}
+
+/* What read_packet() does, for most packets. */
+static void read_plain(struct proto_reader *r, struct slice bytes, const struct packet_scan *s, int64_t byte_offset)
+{
+    struct machine_ctx *m = r->plain;
+    struct sequence *seq = sequences_get(m->sequences, s->sequence_id);
+    if (!seq)
+        return;
+    seq->seen = true;
+    struct packet p = {.m = m,
+                       .gen = seq->gen,
+                       .bytes = bytes,
+                       .byte_offset = byte_offset,
+                       .trusted_pid = s->trusted_pid,
+                       .trusted_uid = s->trusted_uid};
+    if (state_is_there(r, &p, seq, s))
+        dispatch(r, &p, s, false);
+}
+
 static void read_packet(struct proto_reader *r, struct slice bytes, int64_t byte_offset)
 {
     struct packet_scan s;
     if (!bytes.len)
         return;
     packet_scan_read(&r->fields, bytes, &s);
+    if (s.plain && bytes.len < QUEUED_WHOLE && (r->plain || begin_plain(r))) {
+        read_plain(r, bytes, &s, byte_offset);
+        return;
+    }
+    r->plain = NULL;
     if (s.has_rare && s.rare.compressed.p) {
         if (r->in_compressed) {
             importer_fail(r->im, -MRD_EFORMAT, "compressed packet inside a compressed packet");
@@ -462,6 +500,7 @@ static size_t next_field(const uint8_t *p, const uint8_t *end, struct slice *pac
 size_t proto_reader_packets(struct proto_reader *r, struct slice bytes, int64_t byte_offset)
 {
     const uint8_t *p = bytes.p, *end = bytes.p + bytes.len;
+    r->plain = NULL;
     while (p < end && !r->damaged && !r->im->failed) {
         struct slice packet;
         size_t len = next_field(p, end, &packet);
@@ -501,7 +540,7 @@ void proto_reader_finish_file(struct proto_reader *r)
                            .byte_offset = d.byte_offset,
                            .trusted_pid = s.trusted_pid,
                            .trusted_uid = s.trusted_uid};
-        dispatch(r, &p, &s);
+        dispatch(r, &p, &s, machine_waits(r, d.m));
     }
     vec_clear(&r->deferred);
     machine_losses_end_file(r->im);

@@ -20,6 +20,9 @@ void event_error(const struct event *e)
 static void read_legacy(struct event *e, struct slice bytes)
 {
     struct legacy_event *l = &e->legacy;
+    if (!e->has_legacy)
+        memset(l, 0, sizeof *l);
+    e->has_legacy = true;
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     while (pb_next(&c, &f)) {
@@ -560,19 +563,19 @@ void track_event_analyze(struct packet *p)
 static void parse_event(struct track_event_machine *t, int64_t ts, struct slice bytes, struct seq_generation *g,
                         const struct track_event_extra *extra)
 {
-    struct event e = {.t = t,
-                      .m = t->m,
-                      .g = g,
-                      .ts = ts,
-                      .bytes = bytes,
-                      .extra = extra,
-                      .row = UINT32_MAX,
-                      .set = TRACK_SET_NONE,
-                      .utid = UTID_NONE,
-                      .upid = UPID_NONE,
-                      .thread_ts = COL_NULL,
-                      .thread_instructions = COL_NULL,
-                      .marks = {.utid = UTID_NONE}};
+    struct event e;
+    memset(&e, 0, offsetof(struct event, legacy.id_field));
+    e.t = t;
+    e.m = t->m;
+    e.g = g;
+    e.ts = ts;
+    e.bytes = bytes;
+    e.extra = extra;
+    e.row = UINT32_MAX;
+    e.set = TRACK_SET_NONE;
+    e.utid = e.marks.utid = UTID_NONE;
+    e.upid = UPID_NONE;
+    e.thread_ts = e.thread_instructions = COL_NULL;
     const struct track_event_generation *own = track_event_generation(t, g);
     if (!own)
         return;
@@ -614,7 +617,9 @@ static void parse_event(struct track_event_machine *t, int64_t ts, struct slice 
     case TYPE_STATE:
         state_event(&e);
         break;
-    default:
+    default: /* of no known type, most often one of the older format */
+        if (!e.has_legacy)
+            e.legacy = (struct legacy_event){0};
         legacy_event(&e);
     }
 }

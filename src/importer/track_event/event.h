@@ -7,9 +7,11 @@
 struct legacy_event {
     uint32_t has; /* bits of its fields */
     int32_t phase;
+    uint64_t name_iid;
+    /* From here on nothing is written while an event that has no legacy_event is parsed. */
     uint8_t id_field; /* 6 unscoped, 10 local, 11 global; 0: none */
     bool use_async_tts, bind_to_enclosing;
-    uint64_t name_iid, id, bind_id;
+    uint64_t id, bind_id;
     int64_t duration_us, thread_duration_us, instruction_delta;
     struct slice id_scope;
     uint32_t flow_direction, instant_scope;
@@ -26,7 +28,7 @@ struct event {
     const struct track_event_extra *extra;
 
     uint32_t type;
-    bool has_type, has_track, has_real, has_args, has_flows, has_name_text, has_callstack, has_gpu, has_mojo,
+    bool has_legacy, has_type, has_track, has_real, has_args, has_flows, has_name_text, has_callstack, has_gpu, has_mojo,
         has_process, lists_processes;
     bool quiet;    /* what is wrong with it is not counted: it is read once more than it is parsed */
     bool is_async; /* a legacy asynchronous event */
@@ -36,7 +38,6 @@ struct event {
     struct slice name_text, log_message;
     int64_t counter;
     double counter_real;
-    struct legacy_event legacy;
 
     /* Where it goes: a described track, a row, or a set with the slice's cookie. */
     struct track_event_track *track;
@@ -45,6 +46,7 @@ struct event {
     uint32_t utid, upid; /* UTID_NONE, UPID_NONE when it has none */
     int64_t thread_ts, thread_instructions;
     struct track_event_marks marks;
+    struct legacy_event legacy;
 };
 
 #define LEGACY_HAS(e, field) ((e)->legacy.has >> (field)&1)

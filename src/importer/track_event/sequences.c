@@ -111,7 +111,7 @@ void track_event_add_uuids(const struct pb_field *f, uint64_t *uuids, uint32_t *
     }
 }
 
-const struct track_event_defaults *track_event_defaults(struct track_event_machine *t, struct seq_generation *g)
+const struct track_event_defaults *track_event_read_defaults(struct track_event_machine *t, struct seq_generation *g)
 {
     static const struct track_event_defaults none;
     struct track_event_generation *own = g->defaults.len ? track_event_generation(t, g) : NULL;

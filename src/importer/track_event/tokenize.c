@@ -20,12 +20,25 @@ struct first_look {
     uint64_t extra_uuids[MAX_EXTRA_COUNTERS], extra_real_uuids[MAX_EXTRA_COUNTERS]; /* of so many as n_… says */
 };
 
+/* Fields that say something before events are sorted; none beyond 63 does. */
+#define BIT(field) (UINT64_C(1) << (field))
+static const uint64_t looked_at =
+    BIT(TRACK_EVENT_TIMESTAMP_DELTA_US) | BIT(TRACK_EVENT_THREAD_TIME_DELTA_US) |
+    BIT(TRACK_EVENT_THREAD_INSTRUCTION_COUNT_DELTA) | BIT(TRACK_EVENT_TYPE) | BIT(TRACK_EVENT_TRACK_UUID) |
+    BIT(TRACK_EVENT_EXTRA_COUNTER_VALUES) | BIT(TRACK_EVENT_TIMESTAMP_ABSOLUTE_US) |
+    BIT(TRACK_EVENT_THREAD_TIME_ABSOLUTE_US) | BIT(TRACK_EVENT_THREAD_INSTRUCTION_COUNT_ABSOLUTE) |
+    BIT(TRACK_EVENT_COUNTER_VALUE) | BIT(TRACK_EVENT_EXTRA_COUNTER_TRACK_UUIDS) | BIT(TRACK_EVENT_DOUBLE_COUNTER_VALUE) |
+    BIT(TRACK_EVENT_EXTRA_DOUBLE_COUNTER_TRACK_UUIDS) | BIT(TRACK_EVENT_EXTRA_DOUBLE_COUNTER_VALUES);
+
+/* Long: one case a field. */
 static bool look(struct slice bytes, struct first_look *l)
 {
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     memset(l, 0, offsetof(struct first_look, delta_us));
     while (pb_next(&c, &f)) {
+        if (f.id > 63 || !(looked_at >> f.id & 1))
+            continue;
         if (f.id < TRACK_EVENT_CHROME_FRAME_REPORTER)
             l->has |= 1u << f.id;
         switch (f.id) {

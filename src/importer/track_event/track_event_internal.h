@@ -19,6 +19,7 @@
 enum {
     MAX_EXTRA_COUNTERS = 8,
     MAX_HIERARCHY = 100, /* a track and its parents are fewer */
+    TRACKS_RECENT = 64,
 };
 
 enum track_scope { SCOPE_GLOBAL, SCOPE_PROCESS, SCOPE_THREAD };
@@ -123,7 +124,7 @@ struct track_event_machine {
     struct arena arena;
     struct u64map tracks;           /* uuid -> struct track_event_track * */
     uint32_t track_changes;         /* tracks made and described: what may mend a hierarchy */
-    struct track_event_track *last; /* looked up last */
+    struct track_event_track *recent[TRACKS_RECENT]; /* looked up last, by uuid: writers take turns */
     struct track_event_extra *free_extras;
     uint32_t n_sequences;       /* that got a serial */
     struct u64map running;      /* (serial of a sequence, uuid) -> bits of an incremental counter's latest value */
@@ -180,7 +181,13 @@ static inline struct track_event_generation *track_event_generation(struct track
     return g->track_event ? g->track_event : track_event_new_generation(t, g);
 }
 struct track_event_sequence *track_event_sequence(struct packet *p);
-const struct track_event_defaults *track_event_defaults(struct track_event_machine *t, struct seq_generation *g);
+const struct track_event_defaults *track_event_read_defaults(struct track_event_machine *t, struct seq_generation *g);
+static inline const struct track_event_defaults *track_event_defaults(struct track_event_machine *t,
+                                                                      struct seq_generation *g)
+{
+    const struct track_event_generation *own = g->track_event;
+    return own && own->defaults_read ? &own->defaults : track_event_read_defaults(t, g);
+}
 bool track_event_times_valid(const struct track_event_sequence *s, const struct sequence *seq);
 /* Adds a delta in microseconds to *ns; false when that runs over (then the sequence is broken). */
 bool track_event_advance(struct track_event_sequence *s, int64_t *ns, int64_t delta, int64_t unit);

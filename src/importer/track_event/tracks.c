@@ -3,10 +3,11 @@
 
 struct track_event_track *track_event_track_find(struct track_event_machine *t, uint64_t uuid)
 {
-    if (t->last && t->last->uuid == uuid)
-        return t->last;
+    struct track_event_track **recent = &t->recent[(uuid * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (TRACKS_RECENT - 1)];
+    if (*recent && (*recent)->uuid == uuid)
+        return *recent;
     const uint64_t *at = u64map_get(&t->tracks, uuid);
-    return at ? t->last = (struct track_event_track *)(uintptr_t)*at : NULL;
+    return at ? *recent = (struct track_event_track *)(uintptr_t)*at : NULL;
 }
 
 struct track_event_track *track_event_track_get(struct track_event_machine *t, uint64_t uuid)
