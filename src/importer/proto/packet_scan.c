@@ -25,11 +25,12 @@ static inline void take_first_timestamp(struct pb_cursor *c, struct packet_scan 
     c->p += n ? n + 1 : 0;
 }
 
-/* As pb_word_varint() for a message with this tag: the bytes of its tag and its length, which may be written in more bytes
- * than it needs: recorders leave 4, and know it later. */
-static inline unsigned word_message(uint64_t word, uint32_t id, uint64_t *len)
+/* The number behind a tag of one byte: the bytes of both, when the number has up to 4 bytes, else 0. Recorders write
+ * lengths in 4 bytes, before they know them. */
+static inline unsigned number_behind_tag(uint64_t word, uint64_t *value)
 {
-    return (uint8_t)word == (id << 3 | PB_BYTES) ? pb_word_varint(word ^ PB_BYTES, id, len) : 0;
+    *value = word >> 8 & 0x7f;
+    return word & 0x8000 ? pb_word_varint(word & ~(uint64_t)0xff, 0, value) : 2;
 }
 
 /* The fields that come next as long as they are what most packets have and nothing else: small numbers of the sequence,
@@ -37,25 +38,27 @@ static inline unsigned word_message(uint64_t word, uint32_t id, uint64_t *len)
 static inline void take_plain_fields(const struct packet_fields *fields, struct pb_cursor *c, struct packet_scan *s)
 {
     const uint8_t *p = c->p, *end = c->end;
-    uint64_t value;
-    for (unsigned n; p < end; p += n) {
-        uint64_t word = pb_word(p, end);
-        if ((n = pb_word_varint(word, TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, &value))) {
-            s->sequence_id = n <= end - p ? (uint32_t)value : s->sequence_id;
-        } else if ((n = pb_word_varint(word, TRACE_PACKET_SEQUENCE_FLAGS, &value))) {
-            s->flags = n <= end - p ? (uint32_t)value : s->flags;
-        } else if ((n = word_message(word, TRACE_PACKET_TRACK_EVENT, &value))) {
-            if (s->n_handled || !fields->handler[TRACE_PACKET_TRACK_EVENT] || (ptrdiff_t)(n + value) > end - p)
+    while (p < end) {
+        uint64_t word = pb_word(p, end), value;
+        size_t n = number_behind_tag(word, &value), left = (size_t)(end - p);
+        uint8_t tag = (uint8_t)word;
+        if (!n || n > left)
+            break;
+        if (tag == (TRACE_PACKET_TRACK_EVENT << 3 | PB_BYTES)) {
+            if (s->n_handled || !fields->handler[TRACE_PACKET_TRACK_EVENT] || value > left - n)
                 break;
             s->track_event = true;
             s->first_handled = p;
             s->handled[s->n_handled++] = (struct pb_field){TRACE_PACKET_TRACK_EVENT, PB_BYTES, value, p + n};
-            n += (unsigned)value;
+            n += value;
+        } else if (tag == (TRACE_PACKET_SEQUENCE_FLAGS << 3 | PB_VARINT)) {
+            s->flags = (uint32_t)value;
+        } else if (tag == (TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID << 3 | PB_VARINT)) {
+            s->sequence_id = (uint32_t)value;
         } else {
             break;
         }
-        if (n > end - p)
-            break;
+        p += n;
     }
     c->p = p;
 }

@@ -38,7 +38,8 @@ struct packet_scan {
     bool track_event;
     bool chrome; /* a packet of Chrome's first recorders */
     bool bad;
-    bool plain; /* one field that has a handler, on a sequence; not of the service; nothing that changes what others mean */
+    bool plain; /* one field that has a handler, on a sequence; not of the service; nothing that changes what others
+                   mean */
     uint8_t n_handled;
     bool zstd;
     bool has_rare;

@@ -50,7 +50,7 @@ struct proto_reader {
     bool at_end; /* clocks that are unknown now stay unknown */
     bool damaged;
     struct machine_ctx *plain; /* plain packets are of this machine, whose sequences are there; NULL: look first */
-    struct slice file; /* in memory as a whole, and not looked through for clock rounds yet */
+    struct slice file;         /* in memory as a whole, and not looked through for clock rounds yet */
 };
 
 static void add_handlers(struct proto_reader *r, const struct packet_handler *table)

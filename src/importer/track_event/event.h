@@ -28,8 +28,8 @@ struct event {
     const struct track_event_extra *extra;
 
     uint32_t type;
-    bool has_legacy, has_type, has_track, has_real, has_args, has_flows, has_name_text, has_callstack, has_gpu, has_mojo,
-        has_process, lists_processes;
+    bool has_legacy, has_type, has_track, has_real, has_args, has_flows, has_name_text, has_callstack, has_gpu,
+        has_mojo, has_process, lists_processes;
     bool quiet;    /* what is wrong with it is not counted: it is read once more than it is parsed */
     bool is_async; /* a legacy asynchronous event */
     uint64_t track_uuid, name_iid;

@@ -122,8 +122,8 @@ struct track_event_machine {
     uint64_t secret; /* goes into hashes that stand for what they were made of: no file knows which are equal */
     uint32_t queue;  /* in the sorter, UINT32_MAX until the first event */
     struct arena arena;
-    struct u64map tracks;           /* uuid -> struct track_event_track * */
-    uint32_t track_changes;         /* tracks made and described: what may mend a hierarchy */
+    struct u64map tracks;                            /* uuid -> struct track_event_track * */
+    uint32_t track_changes;                          /* tracks made and described: what may mend a hierarchy */
     struct track_event_track *recent[TRACKS_RECENT]; /* looked up last, by uuid: writers take turns */
     struct track_event_extra *free_extras;
     uint32_t n_sequences;       /* that got a serial */
