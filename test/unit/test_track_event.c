@@ -272,6 +272,56 @@ END_TEST
 
 /* --- times -------------------------------------------------------------------------------------------------------- */
 
+/* Packets that say a time, a sequence and an event only go a shorter way than others. Each of these is read as it would
+ * be with fields beside that change nothing. */
+START_TEST(plain_packets_and_others_take_turns)
+{
+    enum { EVENTS = 64 };
+    describe(1, 0, "t", NULL);
+    for (int i = 0; i < EVENTS; i++) {
+        packet_begin(10 + i, (uint32_t)(1 + i % 3), i % 8 == 5 ? 1 : 0); /* some clear the state of their sequence */
+        size_t e = in(11);
+        pb_put_varint(&trace, 9, INSTANT);
+        pb_put_varint(&trace, 11, 1);
+        pb_put_str(&trace, 23, i % 7 == 3 ? "of a machine" : "here");
+        out(e);
+        if (i % 5 == 1)
+            pb_put_varint(&trace, 3, 9999); /* trusted_uid */
+        if (i % 7 == 3)
+            pb_put_varint(&trace, 98, 77); /* machine_id */
+        if (i % 11 == 2)
+            pb_put_varint(&trace, 42, 1); /* previous_packet_dropped */
+        if (i % 13 == 4)
+            pb_put_varint(&trace, 900, 1); /* nothing that is known */
+        packet_end();
+    }
+    packet_begin(100, 2, 2); /* needs a state: the last loss on its sequence is behind the last clear, or not */
+    size_t e = in(11);
+    pb_put_varint(&trace, 9, INSTANT);
+    out(e);
+    packet_end();
+    load();
+    int64_t losses[2][4] = {0}, of_machine = 0;
+    bool seen[2][4] = {0};
+    seen[0][1] = true; /* by the descriptor */
+    for (int i = 0; i < EVENTS; i++) {
+        int machine = i % 7 == 3, sequence = 1 + i % 3;
+        losses[machine][sequence] += i % 11 == 2 && seen[machine][sequence];
+        seen[machine][sequence] = true;
+    }
+    for (uint32_t i = 0; i < ROWS(slice); i++)
+        of_machine += ROW_GET(&st, track, machine_id, (uint32_t)SLICE(track_id, i)) == 1;
+    ck_assert_int_eq(of_machine, (EVENTS + 3) / 7);
+    ck_assert_uint_eq(ROWS(machine), 2);
+    ck_assert_uint_eq(ROWS(slice) + (uint32_t)STAT(packet_skipped_seq_needs_incremental_state_invalid), EVENTS + 1);
+    for (uint32_t machine = 0; machine < 2; machine++)
+        for (int32_t sequence = 1; sequence <= 3; sequence++) {
+            const int64_t *n = stats_get_idx(&st.stats, machine, STAT_sequence_packet_loss_unlisted, sequence);
+            ck_assert_int_eq(n ? *n : 0, losses[machine][sequence]);
+        }
+}
+END_TEST
+
 START_TEST(deltas_need_a_thread_descriptor)
 {
     packet_begin(-1, 1, 1);
@@ -358,6 +408,7 @@ Suite *track_event_suite(void)
     tcase_add_test(c, extra_counters_must_fit_their_tracks);
     tcase_add_test(c, names_may_have_any_number);
     tcase_add_test(c, a_state_lasts_until_the_next);
+    tcase_add_test(c, plain_packets_and_others_take_turns);
     tcase_add_test(c, deltas_need_a_thread_descriptor);
     tcase_add_test(c, thread_counts_may_be_too_far_apart);
     suite_add_tcase(s, c);

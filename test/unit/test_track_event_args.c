@@ -48,6 +48,44 @@ START_TEST(annotations_nest)
 }
 END_TEST
 
+static void on_thread_101(void)
+{
+    size_t t = in(4);
+    pb_put_varint(&trace, 1, 100);
+    pb_put_varint(&trace, 2, 101);
+    out(t);
+}
+
+/* An event of a type that nobody knows is kept as one of the older format is, and says nothing of what the event before
+ * had of that. */
+START_TEST(a_type_that_is_unknown_has_nothing_of_the_older_format)
+{
+    describe(1, 0, NULL, on_thread_101);
+    for (int i = 0; i < 4; i++) {
+        event(10 + i, i % 2 ? 9 : 0, 1, "x");
+        if (i % 2 == 0) {
+            size_t l = in(6);
+            pb_put_varint(&trace, 2, 'Z');
+            pb_put_varint(&trace, 3, 7);     /* duration_us */
+            pb_put_varint(&trace, 9, 1);     /* use_async_tts */
+            pb_put_varint(&trace, 10, 4711); /* local_id */
+            out(l);
+        }
+        event_end();
+    }
+    load();
+    ck_assert_uint_eq(ROWS(chrome_raw), 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        int64_t set = ROW_GET(&st, chrome_raw, arg_set_id, i);
+        bool old = i % 2 == 0;
+        const char *id = arg_text(set, "legacy_event.local_id");
+        ck_assert(old ? id && strcmp(id, "4711") == 0 : !id);
+        ck_assert(!arg_text(set, "legacy_event.use_async_tts") == !old);
+        ck_assert(!arg_text(set, "legacy_event.duration_ns") == !old);
+    }
+}
+END_TEST
+
 /* What is decoded for one key is what the whole set has of it. */
 static void check_each_key(argset set)
 {
@@ -315,6 +353,7 @@ Suite *track_event_args_suite(void)
     TCase *c = tcase_create("core");
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, annotations_nest);
+    tcase_add_test(c, a_type_that_is_unknown_has_nothing_of_the_older_format);
     tcase_add_test(c, values_of_one_key);
     tcase_add_loop_test(c, json_value, 0, sizeof json_values / sizeof *json_values);
     tcase_add_test(c, json_long_string);
