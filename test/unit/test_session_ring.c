@@ -71,7 +71,6 @@ START_TEST(sequences_patches_and_clones_are_of_all_rings)
     unsigned left[4] = {0}, copied[4] = {0};
     for (uint32_t m = 0; m < 4; m++) /* the same numbers everywhere but for the machine */
         write_chunk(r, m, (uint16_t)(m + 1), 0, SHM_NEEDS_PATCHING);
-    ck_assert_uint_eq(session_ring_sequence_count(r), 4);
     struct session_ring_place at = {0};
     for (uint32_t m = 0; m < 4; m++) {
         const struct trace_writer_identity who = session_ring_next(r, &at)->who;
@@ -107,7 +106,11 @@ START_TEST(too_many_machines_share)
     static unsigned left[MACHINES];
     for (uint32_t m = 0; m < MACHINES; m++)
         write_chunk(r, m, (uint16_t)(m + 1), 0, 0);
-    ck_assert_uint_eq(session_ring_sequence_count(r), MACHINES);
+    struct session_ring_place at = {0};
+    size_t sequences = 0;
+    while (session_ring_next(r, &at))
+        sequences++;
+    ck_assert_uint_eq(sequences, MACHINES);
     ck_assert_uint_eq(read_all(r, left, MACHINES), MACHINES);
     ck_assert_uint_eq(session_ring_stats(r).buffer_size, 64 * RING + (SESSION_RINGS_MAX - 1) * RING);
     session_ring_free(r);

@@ -130,14 +130,6 @@ struct trace_buffer_stats session_ring_stats(const struct session_ring *r)
     return sum.stats;
 }
 
-size_t session_ring_sequence_count(const struct session_ring *r)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < r->rings.n; i++)
-        n += trace_buffer_sequence_count(r->rings.p[i].buffer);
-    return n;
-}
-
 const struct trace_sequence_stats *session_ring_next(const struct session_ring *r, struct session_ring_place *at)
 {
     for (; at->ring < r->rings.n; at->ring++, at->sequence = 0) {

@@ -33,9 +33,8 @@ bool session_ring_read(struct session_ring *r, struct trace_packet *p);
 
 /* Of all rings together. */
 struct trace_buffer_stats session_ring_stats(const struct session_ring *r);
-/* Sequences ring by ring, within each in order of (producer, writer). */
-size_t session_ring_sequence_count(const struct session_ring *r);
-/* The sequence at a place, which moves on; NULL at the end. A zeroed place is the first. */
+/* The sequence at a place, which moves on, ring by ring, within each in order of (producer, writer); NULL at the end. A
+ * zeroed place is the first. */
 struct session_ring_place {
     size_t ring, sequence;
 };
