@@ -227,11 +227,8 @@ bool sequences_has(const struct sequences *s, uint32_t id)
     return u64map_get(&s->by_id, id) != NULL;
 }
 
-struct sequence *sequences_get(struct sequences *s, uint32_t id)
+struct sequence *sequences_find(struct sequences *s, uint32_t id)
 {
-    struct sequence **recent = &s->recent[id % SEQUENCES_RECENT];
-    if (*recent && (*recent)->id == id)
-        return *recent;
     uint64_t *slot = u64map_put(&s->by_id, id, NULL);
     struct sequence *seq = slot ? (struct sequence *)(uintptr_t)*slot : NULL;
     if (slot && !seq) {
@@ -250,7 +247,7 @@ struct sequence *sequences_get(struct sequences *s, uint32_t id)
     if (!seq)
         s->m->im->failed = true;
     else
-        *recent = seq;
+        s->recent[id % SEQUENCES_RECENT] = seq;
     return seq;
 }
 

@@ -35,7 +35,12 @@ struct sequences *machine_sequences(struct machine_ctx *m);
 bool sequences_has(const struct sequences *s, uint32_t id);
 
 /* The sequence of an id, made (with a first, empty generation) when new. NULL when out of memory. */
-struct sequence *sequences_get(struct sequences *s, uint32_t id);
+struct sequence *sequences_find(struct sequences *s, uint32_t id);
+static inline struct sequence *sequences_get(struct sequences *s, uint32_t id)
+{
+    struct sequence *recent = s->recent[id % SEQUENCES_RECENT];
+    return recent && recent->id == id ? recent : sequences_find(s, id);
+}
 
 /* Starts a new generation without interned data and defaults; the state is valid. False when out of memory. */
 bool sequence_clear(struct sequences *s, struct sequence *seq);

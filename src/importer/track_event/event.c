@@ -560,22 +560,29 @@ void track_event_analyze(struct packet *p)
                                 &(struct content_annotation){{"event.category", "event.name"}, {e.category, e.name}});
 }
 
+/* An event that nothing is known of but this. What is of the older format alone is not cleared. */
+static inline void event_open(struct event *e, struct track_event_machine *t, int64_t ts, struct slice bytes,
+                              struct seq_generation *g)
+{
+    memset(e, 0, offsetof(struct event, legacy.id_field));
+    e->t = t;
+    e->m = t->m;
+    e->g = g;
+    e->ts = ts;
+    e->bytes = bytes;
+    e->row = UINT32_MAX;
+    e->set = TRACK_SET_NONE;
+    e->utid = e->marks.utid = UTID_NONE;
+    e->upid = UPID_NONE;
+    e->thread_ts = e->thread_instructions = COL_NULL;
+}
+
 static void parse_event(struct track_event_machine *t, int64_t ts, struct slice bytes, struct seq_generation *g,
                         const struct track_event_extra *extra)
 {
     struct event e;
-    memset(&e, 0, offsetof(struct event, legacy.id_field));
-    e.t = t;
-    e.m = t->m;
-    e.g = g;
-    e.ts = ts;
-    e.bytes = bytes;
+    event_open(&e, t, ts, bytes, g);
     e.extra = extra;
-    e.row = UINT32_MAX;
-    e.set = TRACK_SET_NONE;
-    e.utid = e.marks.utid = UTID_NONE;
-    e.upid = UPID_NONE;
-    e.thread_ts = e.thread_instructions = COL_NULL;
     const struct track_event_generation *own = track_event_generation(t, g);
     if (!own)
         return;

@@ -3,11 +3,10 @@
 
 #include "wire/fields.h"
 
-bool track_event_has_sequence(const struct packet *p)
+bool track_event_says_sequence(const struct packet *p)
 {
     struct pb_field f;
-    return p->gen->seq->id ||
-           pb_find(p->bytes, TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, &f); /* 0 is a number as well, if it is said */
+    return pb_find(p->bytes, TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, &f);
 }
 
 struct track_event_generation *track_event_new_generation(struct track_event_machine *t, struct seq_generation *g)

@@ -31,7 +31,6 @@ static const uint64_t looked_at = BIT(TRACK_EVENT_TIMESTAMP_DELTA_US) | BIT(TRAC
                                   BIT(TRACK_EVENT_EXTRA_DOUBLE_COUNTER_TRACK_UUIDS) |
                                   BIT(TRACK_EVENT_EXTRA_DOUBLE_COUNTER_VALUES);
 
-/* Long: one case a field. */
 static bool look(struct slice bytes, struct first_look *l)
 {
     struct pb_cursor c = pb_cursor(bytes);
@@ -333,7 +332,8 @@ enum tokenize_result track_event_tokenize_event(struct packet *p)
     struct track_event_extra *e = NULL;
     if (!extra_of(p, &l, &e))
         return TOKENIZE_DONE;
-    track_event_analyze(p);
+    if (p->m->im->opt.analyze_proto_content)
+        track_event_analyze(p);
     if (t->queue == UINT32_MAX)
         t->queue = sorter_add_queue(p->m->im->sorter, track_event_parse_events, t);
     if (t->queue == UINT32_MAX) {

@@ -172,7 +172,11 @@ static inline strid joined_text_intern(struct strpool *strings, const struct joi
 /* Adds the numbers of a field, packed or single, to the *n that were told before: all are counted, the first
  * MAX_EXTRA_COUNTERS kept. */
 void track_event_add_uuids(const struct pb_field *f, uint64_t *uuids, uint32_t *n);
-bool track_event_has_sequence(const struct packet *p); /* it names its sequence */
+bool track_event_says_sequence(const struct packet *p);
+static inline bool track_event_has_sequence(const struct packet *p) /* it names its sequence */
+{
+    return p->gen->seq->id || track_event_says_sequence(p); /* 0 is a number as well, if it is said */
+}
 struct track_event_generation *track_event_new_generation(struct track_event_machine *t, struct seq_generation *g);
 /* NULL when out of memory. */
 static inline struct track_event_generation *track_event_generation(struct track_event_machine *t,
