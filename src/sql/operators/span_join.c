@@ -36,9 +36,10 @@ static int load_row(struct span_join_cursor *c, struct side *s)
     const struct span_input *in = s->in;
     int64_t dur;
     if (s->kept) {
-        s->row_ts = span_join_kept_word(s, in->ts, s->kept_row);
-        dur = span_join_kept_word(s, in->dur, s->kept_row);
-        s->row_partition = span_join_kept_word(s, in->part, s->kept_row);
+        struct span_words w = span_join_kept_words(s);
+        s->row_ts = w.ts;
+        dur = w.dur;
+        s->row_partition = w.part;
     } else {
         if (sqlite3_column_type(s->stmt, in->ts) == SQLITE_NULL)
             return operator_error(&t->base, "SPAN_JOIN: table %s has a row whose ts is NULL", in->table);
@@ -62,12 +63,11 @@ static int load_row(struct span_join_cursor *c, struct side *s)
 static int next_row(struct span_join_cursor *c, struct side *s)
 {
     if (s->kept) {
-        const struct table *t = &s->kept->table;
-        int part = s->in->part;
+        uint32_t n_rows = s->kept->table.n_rows;
         do
             s->kept_row++;
-        while (s->kept_row < t->n_rows && part >= 0 && table_get(t, (uint32_t)part, s->kept_row) == COL_NULL);
-        s->eof = s->kept_row >= t->n_rows;
+        while (s->kept_row < n_rows && s->in->part >= 0 && span_join_kept_words(s).part == COL_NULL);
+        s->eof = s->kept_row >= n_rows;
         return s->eof ? SQLITE_OK : load_row(c, s);
     }
     for (;;) {
@@ -309,10 +309,29 @@ static bool kept_suits(const struct side *s)
     return suits;
 }
 
-/* Rows of a plan. */
-static bool keep_planned(struct span_join_table *t, struct side *s, const char *sql)
+/* Which columns of a side are read; NULL: no memory. */
+static bool *needed_of(const struct span_join_table *t, int side, const bool *wanted)
 {
-    if (!plan_rows(t->e, sql, &s->kept))
+    const struct span_input *in = &t->in[side];
+    bool *needed = mem_zalloc((size_t)in->n_columns + 1);
+    int own[] = {in->ts, in->dur, in->part};
+    for (int i = 0; needed && i < 3; i++)
+        if (own[i] >= 0)
+            needed[own[i]] = true;
+    for (int i = 0; needed && i < t->n_source[side]; i++)
+        if (wanted[t->first[side] + i])
+            needed[t->source[side][i]] = true;
+    return needed;
+}
+
+/* Rows of a plan. */
+static bool keep_planned(struct span_join_cursor *c, struct side *s, const char *sql)
+{
+    struct span_join_table *t = (struct span_join_table *)c->base.pVtab;
+    bool *needed = c->wanted ? needed_of(t, s == &c->side[1], c->wanted) : NULL;
+    int kept = plan_rows(t->e, sql, needed, &s->kept);
+    mem_free(needed);
+    if (!kept)
         return false;
     bool suits = kept_suits(s);
     if (!suits) {
@@ -331,7 +350,7 @@ static int side_open(struct span_join_cursor *c, int side, const char *plan, int
     s->in = &t->in[side];
     s->shadows = t->shadows & (side ? SHADOW_RIGHT : SHADOW_LEFT);
     char *sql = side_sql(t, side, plan);
-    if (sql && keep_planned(t, s, sql)) {
+    if (sql && keep_planned(c, s, sql)) {
         sqlite3_free(sql);
         return t->partitioned && !s->in->partition ? SQLITE_OK : next_row(c, s);
     }

@@ -30,12 +30,20 @@ struct span_join_table {
     uint64_t serial; /* as a source of plans; 0: it is none */
 };
 
+/* Times and partitions of kept rows, read some at a time. */
+enum { SPAN_JOIN_AHEAD = 64 };
+struct span_ahead {
+    uint32_t first, n; /* rows; n is 0 before the first */
+    int64_t ts[SPAN_JOIN_AHEAD], dur[SPAN_JOIN_AHEAD], part[SPAN_JOIN_AHEAD];
+};
+
 /* A side while it is read. */
 struct side {
     const struct span_input *in;
     sqlite3_stmt *stmt;         /* rows as they come, or ... */
     struct runtime_table *kept; /* ... kept rows, of a plan or of a side that is read once a partition */
     uint32_t kept_row;
+    struct span_ahead ahead;
     bool in_order; /* kept rows that may be passed over where the other side has nothing */
     bool eof;      /* no row stands ready */
     int64_t row_partition, row_ts, row_end, row_adjusted; /* of the row that stands ready */
@@ -52,7 +60,8 @@ struct span_join_cursor {
     struct side side[2];
     int64_t partition;
     bool eof;
-    bool keep_all; /* both sides become columns */
+    bool keep_all;      /* both sides become columns */
+    const bool *wanted; /* of those, what is read: by columns of the join. NULL: all */
 };
 
 int span_join_filter(struct span_join_cursor *c, const char *plan, int argc, sqlite3_value **argv);
@@ -62,6 +71,11 @@ void span_join_close(struct span_join_cursor *c);
 
 /* A kept row's integer; 0 where it is NULL, or there is no such column (-1). */
 int64_t span_join_kept_word(const struct side *s, int column, uint32_t row);
+/* The words of row s->kept_row: NULLs as they are, but for the duration, which is 0 then. */
+struct span_words {
+    int64_t ts, dur, part;
+};
+struct span_words span_join_kept_words(struct side *s);
 /* Where a span ends for the purposes of the merge: one without an end where it begins, a time behind itself. */
 int64_t span_join_adjusted(const struct span_input *in, int64_t ts, int64_t dur);
 /* Does each kept span of the side begin where the one before has ended, or later? */

@@ -51,7 +51,7 @@ static bool find_columns(struct span_join_cursor *c, uint32_t n, const bool *wan
             return false;
         out[i].side = side;
         out[i].null = column_null(type);
-        if (from->min > from->max)
+        if (!c->side[side].kept->table.n_rows || from->min > from->max)
             continue; /* all NULL */
         if ((enum col_type)from->type != type)
             return false;
@@ -60,51 +60,78 @@ static bool find_columns(struct span_join_cursor *c, uint32_t n, const bool *wan
     return true;
 }
 
-static void fill(const struct span_join_cursor *c, struct batch_column *columns, uint32_t n, const bool *wanted,
-                 uint32_t at)
+/* The kept rows that rows of the answer are made of, and which of them are gaps. */
+struct made_of {
+    uint32_t rows[2][AHEAD];
+    bool gaps[2][AHEAD], any_gap[2];
+};
+
+/* Row `at` is what the cursor stands on. */
+static void note(const struct span_join_cursor *c, struct batch_column *columns, struct made_of *m, uint32_t at)
 {
     const struct span_join_table *t = (const struct span_join_table *)c->base.pVtab;
     const struct side *a = &c->side[0], *b = &c->side[1];
     int64_t start = a->start > b->start ? a->start : b->start, end = a->end < b->end ? a->end : b->end;
-    uint32_t first = t->partitioned ? 3 : 2;
     columns[0].words[at] = start;
     columns[1].words[at] = end - start;
     if (t->partitioned)
         columns[2].words[at] = c->partition;
-    for (uint32_t i = first; i < n; i++) {
-        const struct side *s = &c->side[columns[i].side];
-        if (wanted[i])
-            columns[i].words[at] =
-                s->real && columns[i].from ? column_get(columns[i].from, s->kept_row) : columns[i].null;
+    for (int i = 0; i < 2; i++) {
+        const struct side *s = &c->side[i];
+        m->rows[i][at] = s->real ? s->kept_row : at ? m->rows[i][at - 1] : 0;
+        m->gaps[i][at] = !s->real;
+        m->any_gap[i] |= !s->real;
     }
+}
+
+/* The other columns of n rows. */
+static void fill(struct batch_column *columns, uint32_t n_columns, const bool *wanted, uint32_t first,
+                 struct made_of *m, uint32_t n)
+{
+    for (uint32_t i = first; i < n_columns; i++) {
+        struct batch_column *k = &columns[i];
+        if (!wanted[i])
+            continue;
+        if (k->from)
+            column_gather(k->from, m->rows[k->side], n, k->words);
+        for (uint32_t at = 0; at < n && (!k->from || m->any_gap[k->side]); at++)
+            if (!k->from || m->gaps[k->side][at])
+                k->words[at] = k->null;
+    }
+    m->any_gap[0] = m->any_gap[1] = false;
 }
 
 static int batch_rows(void *ctx, const bool *wanted, bool (*push)(void *to, const int64_t *const *words, uint32_t n),
                       void *to)
 {
     struct span_join_table *t = ctx;
-    struct span_join_cursor c = {.base = {&t->base}, .keep_all = true};
-    uint32_t n = (uint32_t)(t->first[1] + t->n_source[1]), at = 0;
+    struct span_join_cursor c = {.base = {&t->base}, .keep_all = true, .wanted = wanted};
+    uint32_t n = (uint32_t)(t->first[1] + t->n_source[1]), at = 0, first = t->partitioned ? 3 : 2;
+    struct made_of *made_of = mem_zalloc(sizeof *made_of);
     struct batch_column *columns = mem_zalloc((n + 1) * sizeof *columns);
     const int64_t **words = mem_zalloc((n + 1) * sizeof *words);
-    bool ok = columns && words && span_join_filter(&c, NULL, 0, NULL) == SQLITE_OK && c.side[0].kept &&
+    bool ok = columns && words && made_of && span_join_filter(&c, NULL, 0, NULL) == SQLITE_OK && c.side[0].kept &&
               c.side[1].kept && find_columns(&c, n, wanted, columns);
     for (uint32_t i = 0; i < n && ok; i++)
         words[i] = i < 2 || (i == 2 && t->partitioned) || wanted[i] ? columns[i].words : NULL;
     while (ok && !c.eof) {
-        fill(&c, columns, n, wanted, at);
+        note(&c, columns, made_of, at);
         if (++at == AHEAD) {
+            fill(columns, n, wanted, first, made_of, at);
             ok = push(to, words, at) && !stop_asked(engine_stop(t->e));
             at = 0;
         }
         ok = ok && span_join_next(&c) == SQLITE_OK;
     }
+    if (ok && at)
+        fill(columns, n, wanted, first, made_of, at);
     ok = ok && (!at || push(to, words, at));
     span_join_close(&c);
     sqlite3_free(t->base.zErrMsg); /* SQLite takes it from calls of its own only */
     t->base.zErrMsg = NULL;
     mem_free(columns);
     mem_free(words);
+    mem_free(made_of);
     return ok;
 }
 

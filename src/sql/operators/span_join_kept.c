@@ -13,6 +13,33 @@ int64_t span_join_kept_word(const struct side *s, int column, uint32_t row)
     return type == COL_F64 ? (int64_t)column_f64(w) : w;
 }
 
+/* The words of rows [first, first + n) of one chunk, which are integers; 0 where there is no such column. */
+static void read_ahead(const struct side *s, int column, uint32_t first, uint32_t n, int64_t *out)
+{
+    if (column < 0)
+        memset(out, 0, n * sizeof *out);
+    else if (s->kept->columns[column].type == COL_I64)
+        column_unpack(&s->kept->table.columns[column], first, n, out);
+    else
+        for (uint32_t i = 0; i < n; i++)
+            out[i] = span_join_kept_word(s, column, first + i);
+}
+
+struct span_words span_join_kept_words(struct side *s)
+{
+    struct span_ahead *a = &s->ahead;
+    uint32_t i = s->kept_row - a->first, n_rows = s->kept->table.n_rows;
+    if (i >= a->n) {
+        a->first = s->kept_row & ~(uint32_t)(SPAN_JOIN_AHEAD - 1);
+        a->n = n_rows - a->first < SPAN_JOIN_AHEAD ? n_rows - a->first : SPAN_JOIN_AHEAD;
+        read_ahead(s, s->in->ts, a->first, a->n, a->ts);
+        read_ahead(s, s->in->dur, a->first, a->n, a->dur);
+        read_ahead(s, s->in->part, a->first, a->n, a->part);
+        i = s->kept_row - a->first;
+    }
+    return (struct span_words){a->ts[i], a->dur[i] == COL_NULL ? 0 : a->dur[i], a->part[i]};
+}
+
 int64_t span_join_adjusted(const struct span_input *in, int64_t ts, int64_t dur)
 {
     return in->dur < 0 ? saturating_add(ts, 1) : dur < 0 ? ts : saturating_add(ts, dur);

@@ -77,7 +77,22 @@ int plan_materialise(struct engine *e, sqlite3_stmt *select, const struct runtim
     return rc;
 }
 
-int plan_rows(struct engine *e, const char *sql, struct runtime_table **out)
+/* Leaves out what nobody reads. Anything but a column of a table might be an error, or more than a plan can hold, and
+ * is computed all the same. */
+static bool leave_out(struct query_plan *p, const bool *needed)
+{
+    if (p->distinct)
+        return true;
+    for (uint32_t i = 0; i < p->n_items; i++) {
+        if (needed[i] || p->items[i].expr->op != X_COLUMN)
+            continue;
+        if (!(p->items[i].expr = plan_const(p, PLAN_INT, COL_NULL)))
+            return false;
+    }
+    return true;
+}
+
+int plan_rows(struct engine *e, const char *sql, const bool *needed, struct runtime_table **out)
 {
     struct sql_tokens tokens = {0};
     struct arena arena = {0};
@@ -87,7 +102,7 @@ int plan_rows(struct engine *e, const char *sql, struct runtime_table **out)
     *out = NULL;
     if (sql_tokens_scan_text(&tokens, sql, strlen(sql)))
         stmt = plan_prepare_table(e, &arena, tokens.p, tokens.n);
-    if (stmt)
+    if (stmt && (!needed || e->plan_statement != stmt || leave_out(e->plan, needed)))
         rc = plan_materialise(e, stmt, NULL, out, &err);
     sqlite3_finalize(stmt);
     sql_tokens_free(&tokens);
