@@ -560,7 +560,7 @@ static const struct plan_from asking[] = {
      {"u.k", "u.i"},
      {0},
      {"u.w"}},
-    {"jo", {"jo.ts", "jo.d", "jo.p", "jo.w"}, {0}, {"jo.name"}},
+    {"(SELECT * FROM jo WHERE ts < 3000) jo", {"jo.ts", "jo.d", "jo.p", "jo.w"}, {0}, {"jo.name"}},
     {"spans x", {"x.p", "x.ts", "x.d"}, {0}, {"x.name"}},
 };
 

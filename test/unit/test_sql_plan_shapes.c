@@ -565,6 +565,28 @@ START_TEST(recursions)
 }
 END_TEST
 
+/* The bounds of the trace are a row, which is not there where an aggregate has none. */
+START_TEST(bounds_beside_aggregates_of_no_rows)
+{
+    static const char *const either[] = {
+        "SELECT count(s.id), x.start_ts FROM v_slice s, trace_bounds x WHERE s.dur < -100",
+        "SELECT max(s.ts), coalesce(x.start_ts, 7) FROM v_slice s, trace_bounds x WHERE s.dur < -100 ORDER BY x.end_ts",
+        "SELECT max(s.ts) - a FROM v_slice s, (SELECT start_ts + 7 AS a FROM trace_bounds) WHERE s.dur < -100",
+        "SELECT count(*), a FROM v_slice s, (SELECT start_ts + 7 AS a FROM trace_bounds) WHERE s.dur < -100",
+        "SELECT count(*), max(a) FROM v_slice s, (SELECT start_ts + 7 AS a FROM trace_bounds) WHERE s.dur < -100 "
+        "HAVING "
+        "a IS NULL"};
+    static const char *const planned[] = {
+        "SELECT max(s.ts - x.start_ts), min(x.end_ts) FROM v_slice s, trace_bounds x WHERE s.dur < -100",
+        "SELECT s.depth, count(*), x.start_ts FROM v_slice s, trace_bounds x WHERE s.ts > x.start_ts GROUP BY 1"};
+    struct mirror m;
+    mirror_open(&m, 40003, PLAN_ROWS);
+    EACH(&m, either, EITHER);
+    EACH(&m, planned, PLANNED);
+    mirror_close(&m);
+}
+END_TEST
+
 /* SQLite sorts an index that it makes for one statement by the columns that are still asked for when it has taken the
  * queries around apart. */
 START_TEST(indexes_made_for_a_statement)
@@ -613,6 +635,7 @@ Suite *sql_plan_shapes_suite(void)
     tcase_add_test(t, rounds_do_not_go_through_a_table);
     tcase_add_test(t, columns_of_with);
     tcase_add_test(t, indexes_made_for_a_statement);
+    tcase_add_test(t, bounds_beside_aggregates_of_no_rows);
     suite_add_tcase(s, t);
     return s;
 }

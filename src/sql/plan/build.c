@@ -261,6 +261,7 @@ static bool read_core(struct reader *r, const struct sql_select *s)
         return false;
     r->aggregates_allowed = r->windows_allowed = true;
     r->aliases_allowed = false;
+    p->bare_constant = false;
     if (s->rows ? !add_value_items(r) : !read_items(r, s))
         return false;
     p->n_listed = p->n_aggregates;
@@ -272,6 +273,8 @@ static bool read_core(struct reader *r, const struct sql_select *s)
     r->aggregates_allowed = p->grouped || p->n_aggregates; /* an order alone does not make groups */
     p->limit = -1;
     if (!r->loop_arm && (!plan_read_orders(r, s) || !plan_read_limit(r, s->query))) /* those are the compound's */
+        return false;
+    if (p->bare_constant && p->n_aggregates && !p->n_keys)
         return false;
     for (uint32_t i = 0; i < p->n_where; i++)
         if (p->where[i]->sources & (1u << PLAN_GROUPS | 1u << PLAN_WINDOWS))

@@ -115,6 +115,23 @@ static bool may_stop(const struct plan_lookup *of)
     return true;
 }
 
+/* One round, which may hold what the plan around has left, and counts as that one's. */
+static void run_query(struct run *r, const struct plan_lookup *of, struct correlated_rows *c, struct table *t,
+                      struct plan_answer *out)
+{
+    const uint64_t before = c->step.bytes;
+    if (!run_alloc(r, 0))
+        return;
+    c->step.most = before + (r->most - r->bytes);
+    c->step.most_found = may_stop(of) ? PAIRS_FREE + PAIRS_PER_ROW * c->asked : 0;
+    of->sub->rows->rows = t;
+    r->rc = run_round(&c->step, of->sub, t, out);
+    of->sub->rows->rows = NULL;
+    r->visited += c->step.visited;
+    c->step.visited = 0;
+    run_alloc(r, c->step.bytes - before);
+}
+
 /* Runs the query for n rows of these columns, which are the arguments; their values. */
 static void ask(struct run *r, const struct plan_expr *x, struct correlated_rows *c, const int64_t *const *columns,
                 uint32_t n, int64_t *values)
@@ -126,12 +143,7 @@ static void ask(struct run *r, const struct plan_expr *x, struct correlated_rows
         values[i] = of->missing;
     if (t && !r->rc) {
         c->asked += n;
-        c->step.most_found = may_stop(of) ? PAIRS_FREE + PAIRS_PER_ROW * c->asked : 0;
-        of->sub->rows->rows = t;
-        r->rc = run_round(&c->step, of->sub, t, &a);
-        of->sub->rows->rows = NULL;
-        r->visited += c->step.visited;
-        c->step.visited = 0;
+        run_query(r, of, c, t, &a);
     }
     if (t && !r->rc)
         take_answer(r, of, &a, n, values);

@@ -278,8 +278,13 @@ struct plan_expr *read_lookup_of_one(struct reader *r, const struct sql_expr *x)
     return out;
 }
 
+/* Each is read in up to three ways, and so is each within it: what lies deep would take for ever. */
+enum { MOST_READ = 256 };
+
 struct plan_expr *read_lookup(struct reader *r, const struct sql_expr *x)
 {
+    if (r->planner->n_lookups++ >= MOST_READ)
+        return NULL;
     switch (x->kind) {
     case EXPR_IN:
         return read_in_query(r, x);

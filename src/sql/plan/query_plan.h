@@ -286,6 +286,7 @@ struct query_plan {
     uint32_t n_sources;
     struct sql_name bounds[PLAN_MAX_NAMES]; /* tables of one row whose columns are constants: bounds.c */
     uint32_t n_bounds;
+    bool bare_constant; /* of one row, as bounds are: it is NULL where an aggregate has no rows */
     struct plan_expr *where[PLAN_MAX_TESTS];
     uint32_t n_where;
     uint32_t right;   /* the source of the only right join; 0: there is none */

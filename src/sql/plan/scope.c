@@ -49,6 +49,8 @@ int scope_find(const struct reader *r, const struct sql_expr *x, struct plan_exp
         return 0;
     found->used = true;
     *out = scope_column_value(found, !x->table.len);
+    if (*out && !(*out)->sources && (*out)->op != X_CONST && !r->in_aggregate)
+        r->plan->bare_constant = true;
     return *out ? 1 : -1;
 }
 

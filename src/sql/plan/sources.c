@@ -122,11 +122,12 @@ enum {
 int run_round(struct run *step, const struct query_plan *p, const struct table *round, struct plan_answer *out)
 {
     bool first = !step->plan;
-    const uint64_t most_found = step->most_found;
+    const uint64_t most_found = step->most_found, most = step->most;
     *out = (struct plan_answer){0};
     if (first && !run_open(step, p))
         step->rc = SQLITE_NOMEM;
     step->most_found = most_found;
+    step->most = most;
     step->keeps = true;
     if (first && !step->rc)
         run_open_sources(step);

@@ -54,6 +54,7 @@ struct planner {
     struct arena *arena;
     const struct sql_tree *tree;
     uint32_t n_retries; /* cores that were read once more */
+    uint32_t n_lookups; /* queries in expressions that were read, each time */
 };
 
 /* A statement that gives what the tree says, to be sqlite3_finalize()d; NULL: not of the shape. */
