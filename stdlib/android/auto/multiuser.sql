@@ -27,9 +27,9 @@ WITH
     LIMIT 1
   ),
   ends AS (
-    SELECT package AS name, ts_end AS ts FROM android_startups
-    UNION ALL
-    SELECT name, ts + dur FROM slice WHERE name GLOB 'finishUserStopped-10-*'
+    SELECT ts_end AS ts, package AS name FROM android_startups
+    UNION
+    SELECT ts + dur, name FROM slice WHERE name GLOB 'finishUserStopped-10*'
   )
 SELECT
   s.user_id AS event_start_user_id,
@@ -40,9 +40,45 @@ SELECT
   e.ts - s.ts AS duration
 FROM switch AS s
 JOIN ends AS e ON e.ts > s.ts
-ORDER BY e.ts;
+ORDER BY e.ts, e.name;
 
--- The same with what processes of the user before still used of the processors and memory meanwhile.
+-- What user 10, the first one of a car, used of the processors from the switch to the ends of each name: runs that began
+-- then, whole …
+CREATE PERFETTO VIEW _android_auto_user_10_total_cpu_time AS
+SELECT sum(r.dur) AS total_cpu_time, p.android_user_id AS user_id, e.event_end_name
+FROM android_auto_multiuser_timing AS e
+JOIN sched_slice AS r ON r.ts BETWEEN e.event_start_time AND e.event_end_time
+JOIN thread USING (utid)
+JOIN process AS p USING (upid)
+WHERE p.android_user_id = 10
+GROUP BY e.event_end_name;
+
+-- … and of memory: by how much the sizes of its processes rose, in thousands of bytes. What they gave back is not taken off.
+CREATE PERFETTO VIEW _android_auto_user_10_total_memory AS
+WITH
+  steps AS (
+    SELECT
+      e.event_end_name,
+      p.name AS process_name,
+      p.android_user_id AS user_id,
+      c.value - lag(c.value) OVER (PARTITION BY p.name, e.event_end_name ORDER BY c.ts) AS rise
+    FROM android_auto_multiuser_timing AS e
+    JOIN counter AS c ON c.ts BETWEEN e.event_start_time AND e.event_end_time
+    JOIN process_counter_track AS k ON k.id = c.track_id
+    JOIN process AS p USING (upid)
+    WHERE k.name = 'mem.rss' AND p.android_user_id = 10
+  ),
+  rises AS (
+    SELECT event_end_name, user_id, sum(rise) / 1e3 AS kb
+    FROM steps
+    WHERE rise > 0
+    GROUP BY event_end_name, process_name
+  )
+SELECT cast_int!(sum(kb)) AS total_memory_usage_kb, user_id, event_end_name
+FROM rises
+GROUP BY event_end_name;
+
+-- The same with what processes of user 10 still used of the processors and memory meanwhile.
 CREATE PERFETTO VIEW android_auto_multiuser_timing_with_previous_user_resource_usage(
   -- The user that is switched to.
   event_start_user_id STRING,
@@ -56,62 +92,23 @@ CREATE PERFETTO VIEW android_auto_multiuser_timing_with_previous_user_resource_u
   event_start_name STRING,
   -- From the start to that end, in nanoseconds.
   duration LONG,
-  -- A user from before, other than the system's.
+  -- 10; NULL: none of its processes ran.
   user_id LONG,
-  -- CPU time of that user's processes meanwhile, in nanoseconds.
+  -- CPU time of that user's processes, in nanoseconds: runs that began up to that end. Ends of one name are added up.
   total_cpu_time LONG,
-  -- Anonymous memory of those processes, average, in KiB.
+  -- By how much the memory of those processes rose, in thousands of bytes. Ends of one name are added up; NULL: it did not.
   total_memory_usage_kb LONG
 ) AS
-WITH
-  -- user 0 is the system: it has no work to hand over
-  usage AS (
-    SELECT
-      t.event_end_name,
-      t.event_end_time,
-      p.android_user_id AS user_id,
-      sum(min(s.ts + s.dur, t.event_end_time) - max(s.ts, t.event_start_time)) AS cpu_time
-    FROM android_auto_multiuser_timing AS t
-    JOIN sched_slice AS s ON s.ts < t.event_end_time AND s.ts + s.dur > t.event_start_time AND s.dur > 0
-    JOIN thread USING (utid)
-    JOIN process AS p USING (upid)
-    WHERE p.android_user_id NOT IN (0, CAST(t.event_start_user_id AS INT))
-    GROUP BY t.event_end_name, t.event_end_time, p.android_user_id
-  ),
-  memory AS (
-    SELECT t.event_end_name, t.event_end_time, p.android_user_id AS user_id, p.upid, avg(c.value) AS bytes
-    FROM android_auto_multiuser_timing AS t
-    JOIN counter AS c ON c.ts BETWEEN t.event_start_time AND t.event_end_time
-    JOIN process_counter_track AS k ON k.id = c.track_id
-    JOIN process AS p USING (upid)
-    WHERE k.name = 'mem.rss.anon'
-    GROUP BY t.event_end_name, t.event_end_time, p.upid
-  )
 SELECT
-  t.event_start_user_id,
-  t.event_start_time,
-  t.event_end_time,
-  t.event_end_name,
-  t.event_start_name,
-  t.duration,
+  e.event_start_user_id,
+  e.event_start_time,
+  e.event_end_time,
+  e.event_end_name,
+  e.event_start_name,
+  e.duration,
   u.user_id,
-  u.cpu_time AS total_cpu_time,
-  (
-    SELECT CAST(sum(m.bytes) / 1024 AS INT)
-    FROM memory AS m
-    WHERE m.event_end_name = t.event_end_name AND m.event_end_time = t.event_end_time AND m.user_id = u.user_id
-  ) AS total_memory_usage_kb
-FROM android_auto_multiuser_timing AS t
-JOIN usage AS u USING (event_end_name, event_end_time);
-
--- What the user before (10, the first one of a car) still used of the processors …
-CREATE PERFETTO VIEW _android_auto_user_10_total_cpu_time AS
-SELECT event_end_name, user_id, total_cpu_time
-FROM android_auto_multiuser_timing_with_previous_user_resource_usage
-WHERE user_id = 10;
-
--- … and of memory.
-CREATE PERFETTO VIEW _android_auto_user_10_total_memory AS
-SELECT event_end_name, user_id, total_memory_usage_kb
-FROM android_auto_multiuser_timing_with_previous_user_resource_usage
-WHERE user_id = 10;
+  u.total_cpu_time,
+  m.total_memory_usage_kb
+FROM android_auto_multiuser_timing AS e
+LEFT JOIN _android_auto_user_10_total_cpu_time AS u USING (event_end_name)
+LEFT JOIN _android_auto_user_10_total_memory AS m USING (event_end_name);
