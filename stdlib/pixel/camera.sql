@@ -63,13 +63,13 @@ WHERE upid = (
 CREATE PERFETTO VIEW _rss_camera_hal AS
 SELECT ts, dur, rss AS hal_rss_val
 FROM _camera_rss
-WHERE upid = (SELECT upid FROM process WHERE name GLOB '*camera.provider*' ORDER BY start_ts DESC, upid LIMIT 1);
+WHERE upid = (SELECT upid FROM process WHERE name GLOB '*camera.provider*' ORDER BY start_ts DESC, upid DESC LIMIT 1);
 
 -- … of the system's server …
 CREATE PERFETTO VIEW _rss_cameraserver AS
 SELECT ts, dur, rss AS cameraserver_rss_val
 FROM _camera_rss
-WHERE upid = (SELECT upid FROM process WHERE name GLOB '*cameraserver' ORDER BY start_ts DESC, upid LIMIT 1);
+WHERE upid = (SELECT upid FROM process WHERE name GLOB '*cameraserver' ORDER BY start_ts DESC, upid DESC LIMIT 1);
 
 -- … and of buffers shared with the hardware.
 CREATE PERFETTO VIEW _dma_span AS
