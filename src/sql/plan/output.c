@@ -21,6 +21,8 @@ struct plan_output {
     struct query_plan *plan; /* of the statement */
     uint32_t n_columns;
     uint8_t kinds[PLAN_MAX_ITEMS]; /* enum col_type */
+    int64_t nulls[PLAN_MAX_ITEMS]; /* of these */
+    bool plain[PLAN_MAX_ITEMS];    /* every value is of that type: the word is all there is to know */
     const int64_t *words[PLAN_MAX_ITEMS];
     uint32_t at, n; /* the row at hand in `words`, and how many there are */
     uint64_t given; /* rows, with the one at hand */
@@ -269,6 +271,15 @@ static int open_answer(struct plan_output *o, const struct query_plan *p)
     return rc;
 }
 
+static void note_plain(struct plan_output *o, const struct query_plan *p)
+{
+    for (uint32_t i = 0; i < o->n_columns; i++) {
+        const struct plan_expr *x = p->items[i].expr;
+        o->plain[i] = !x->varied && !x->mixed && !o->places[i];
+        o->nulls[i] = column_null((enum col_type)o->kinds[i]);
+    }
+}
+
 int plan_output_open(struct engine *e, sqlite3_stmt *stmt, struct plan_output **out, struct error *err)
 {
     *out = NULL;
@@ -284,6 +295,7 @@ int plan_output_open(struct engine *e, sqlite3_stmt *stmt, struct plan_output **
     o->n_columns = p->n_items;
     int rc = plan_is_scan(p) || plan_sorts_rows(p) ? open_scan(o, p) : open_answer(o, p);
     if (rc == 0) {
+        note_plain(o, p);
         *out = o;
         return 1;
     }
@@ -337,14 +349,31 @@ static struct slice text_of(const struct plan_output *o, int column)
                              : strpool_view(&o->e->storage->strings, (strid)word_of(o, column));
 }
 
+static bool is_there(const struct plan_output *o, int column)
+{
+    return (uint32_t)column < o->n_columns && o->at < o->n;
+}
+
 static bool has(const struct plan_output *o, int column)
 {
-    return column >= 0 && (uint32_t)column < o->n_columns && o->at < o->n &&
-           word_of(o, column) != column_null(kind_of(o, column));
+    return is_there(o, column) && word_of(o, column) != column_null(kind_of(o, column));
+}
+
+/* Is it a value of a plain column, NULL or not, at the row at hand? Most are. */
+static bool is_plain(const struct plan_output *o, int column)
+{
+    return !o->by_sqlite && is_there(o, column) && o->plain[column];
 }
 
 int plan_output_type(const struct plan_output *o, int column)
 {
+    static const uint8_t types[] = {[COL_U32] = SQLITE_INTEGER,
+                                    [COL_I32] = SQLITE_INTEGER,
+                                    [COL_I64] = SQLITE_INTEGER,
+                                    [COL_F64] = SQLITE_FLOAT,
+                                    [COL_STR] = SQLITE_TEXT};
+    if (is_plain(o, column))
+        return o->words[column][o->at] == o->nulls[column] ? SQLITE_NULL : types[o->kinds[column]];
     if (o->by_sqlite)
         return sqlite3_column_type(o->stmt, column);
     if (!has(o, column))
@@ -373,6 +402,10 @@ static sqlite3_stmt *to_sqlite(struct plan_output *o, int column)
 
 int64_t plan_output_int64(struct plan_output *o, int column)
 {
+    if (is_plain(o, column) && o->kinds[column] < COL_F64) {
+        int64_t word = o->words[column][o->at];
+        return word == COL_NULL ? 0 : word;
+    }
     if (o->by_sqlite)
         return sqlite3_column_int64(o->stmt, column);
     if (!has(o, column))
