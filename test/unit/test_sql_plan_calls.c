@@ -286,6 +286,29 @@ START_TEST(windows_that_order_the_answer)
 }
 END_TEST
 
+/* Queries that look at nothing outside have plans of their own: the first of equal rows, no row, a number that is a
+ * text or too large, and the bounds of a few. */
+START_TEST(queries_computed_once)
+{
+    static const char *const statements[] = {
+        "SELECT count(*), sum(dur) FROM v_slice WHERE track_id = (SELECT track_id FROM v_slice GROUP BY track_id ORDER "
+        "BY "
+        "count(*) DESC LIMIT 1)",
+        "SELECT id FROM v_slice WHERE dur > (SELECT dur FROM v_slice WHERE depth > 1000000 ORDER BY dur LIMIT 1)",
+        "SELECT count(*) FROM v_slice WHERE dur > (SELECT percentile(depth, 90) FROM v_slice)",
+        "SELECT count(*) FROM v_slice WHERE depth < (SELECT median(depth) FROM v_slice WHERE depth > 1000000)",
+        "SELECT id, depth - (SELECT max(depth) FROM v_slice) FROM v_slice WHERE name = (SELECT name FROM v_slice WHERE "
+        "name "
+        "IS NOT NULL ORDER BY dur, id LIMIT 1)",
+        "SELECT count(*) FROM v_slice WHERE dur > (SELECT sum(dur) FROM v_slice)",
+        "SELECT count(*) FROM v_slice WHERE depth = (SELECT max(name) FROM v_slice)",
+        "SELECT count(*), (SELECT depth FROM v_slice ORDER BY ts DESC LIMIT 1) FROM v_slice GROUP BY depth > (SELECT "
+        "avg(depth) FROM v_slice)",
+    };
+    all_planned(statements, sizeof statements / sizeof *statements);
+}
+END_TEST
+
 Suite *sql_plan_calls_suite(void);
 Suite *sql_plan_calls_suite(void)
 {
@@ -303,6 +326,7 @@ Suite *sql_plan_calls_suite(void)
     tcase_add_test(t, least_and_greatest);
     tcase_add_test(t, groups_by_json);
     tcase_add_test(t, values_by_their_type);
+    tcase_add_test(t, queries_computed_once);
     tcase_add_test(t, windows_that_order_the_answer);
     suite_add_tcase(s, t);
     return s;

@@ -59,10 +59,23 @@ static struct call_memo *memo_of(struct run *r, const struct plan_expr *x)
     return m;
 }
 
+/* A query that is computed once may read as many rows as the statement around it. */
+static sqlite3_stmt *prepare_query(struct run *r, const struct plan_expr *x)
+{
+    struct arena arena = {0};
+    sqlite3_stmt *stmt = x->query ? plan_prepare_arguments(r->e, &arena, x->query, x->arguments) : NULL;
+    arena_free(&arena);
+    return stmt;
+}
+
 static bool prepare(struct run *r, const struct plan_expr *x, struct call_memo *m)
 {
     if (m->stmt)
         return true;
+    if ((m->stmt = prepare_query(r, x)) != NULL) {
+        plan_bind_arguments(r->e, m->stmt, x->arguments);
+        return true;
+    }
     if (engine_compile(r->e, x->text, -1, 0, &m->stmt, NULL) != SQLITE_OK) {
         r->rc = RUN_GAVE_UP;
         return false;
@@ -191,9 +204,10 @@ static int64_t ask(struct run *r, const struct plan_expr *x, struct call_memo *m
             varied_bind(r->e, m->stmt, (int)k + 1, args[k][i]);
         else
             plan_bind_word(r->e, m->stmt, (int)k + 1, (enum plan_type)x->args[k]->type, args[k][i]);
-    if (sqlite3_step(m->stmt) == SQLITE_ROW)
+    int rc = sqlite3_step(m->stmt);
+    if (rc == SQLITE_ROW)
         word = result_of(r, x, m, m->stmt);
-    else
+    else if (rc != SQLITE_DONE) /* a query without a row is NULL */
         r->rc = engine_is_interrupted(r->e) ? SQLITE_INTERRUPT : RUN_GAVE_UP;
     sqlite3_reset(m->stmt);
     return word;

@@ -1,5 +1,6 @@
-/* Queries in expressions that look at nothing outside: SQLite computes them once in each run. Which type they have is
- * known before from their columns, or from the aggregate. */
+/* Queries in expressions that look at nothing outside: computed once in each run, by a plan of their own where they
+ * have one row by what they say, else by SQLite. Which type they have is known before from their columns, or from the
+ * aggregate. */
 #include "sql/plan/plan_private.h"
 
 #include <strings.h>
@@ -60,8 +61,8 @@ static enum plan_type usual_type(const struct sql_query *q)
     static const struct {
         const char *name;
         enum plan_type type;
-    } aggregates[] = {{"count", PLAN_INT}, {"min", PLAN_INT},  {"max", PLAN_INT},
-                      {"sum", PLAN_INT},   {"avg", PLAN_REAL}, {"total", PLAN_REAL}};
+    } aggregates[] = {{"count", PLAN_INT}, {"min", PLAN_INT},    {"max", PLAN_INT},     {"sum", PLAN_INT},
+                      {"avg", PLAN_REAL},  {"total", PLAN_REAL}, {"median", PLAN_REAL}, {"percentile", PLAN_REAL}};
     const struct sql_select *core = q->selects;
     if (core->next || core->n_items != 1 || core->items->star)
         return PLAN_NULL;
@@ -71,6 +72,19 @@ static enum plan_type usual_type(const struct sql_query *q)
         if (sql_name_is(core->items->expr->name, aggregates[i].name))
             return aggregates[i].type;
     return PLAN_NULL;
+}
+
+/* Has the query one row at most, by what it says itself? Then a plan of its own gives what SQLite takes from it. */
+static bool has_one_row(const struct reader *r, const struct sql_query *q)
+{
+    const struct sql_select *core = q->selects;
+    if (q->offset || core->next || core->rows || core->n_items != 1 || core->items->star)
+        return false;
+    if (q->limit) {
+        const struct sql_token *t = &r->tree->tokens[q->limit->at.first];
+        return q->limit->kind == EXPR_INTEGER && t->len == 1 && t->text[0] == '1';
+    }
+    return !core->group && usual_type(q) != PLAN_NULL && !asks_for_bounds(core);
 }
 
 /* (SELECT column …) that looks at nothing outside: SQLite computes it once in each run. Its type is that of the column,
@@ -101,7 +115,10 @@ struct plan_expr *read_query(struct reader *r, const struct sql_expr *x)
     sqlite3_finalize(stmt);
     text = type != PLAN_NULL ? arena_printf(&r->plan->arena, "SELECT %s", query) : NULL;
     struct plan_expr *out = text ? plan_make_call(r->plan, type, text, NULL, 0) : NULL;
-    if (out)
-        out->arguments = arguments;
+    if (!out)
+        return NULL;
+    out->arguments = arguments;
+    if (has_one_row(r, x->query) && query[0] == '(' && query[len - 1] == ')')
+        out->query = arena_strndup(&r->plan->arena, query + 1, len - 2);
     return out;
 }

@@ -115,6 +115,7 @@ struct plan_expr {
     int64_t *list;                          /* sorted */
     const char *text;                       /* X_CALL: SELECT f(?1, …) */
     const struct plan_arguments *arguments; /* of the $names in it; NULL: there are none */
+    const char *query; /* X_CALL of (SELECT …): the query itself, which has one row or none. NULL: another call */
     const struct plan_lookup *lookup;
     const struct plan_format *format; /* X_CALL: how to make the text without SQLite; NULL: ask SQLite */
 };
