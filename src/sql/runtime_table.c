@@ -117,10 +117,60 @@ int table_builder_int(struct table_builder *b, uint32_t column, int64_t v, struc
     return 0;
 }
 
+/* Appends what `from` has in its first `n` rows to the one column of `to`, as doubles. The row whose number no double
+ * is, or n. */
+static uint32_t append_doubles(struct table *to, const struct column *from, uint32_t n)
+{
+    enum { WHOLE_BITS = 53 };
+    const int64_t largest = INT64_C(1) << WHOLE_BITS;
+    for (uint32_t row = 0; row < n && !to->failed; row++) {
+        int64_t v = column_get(from, row);
+        if (v != COL_NULL && (v < -largest || v > largest))
+            return row;
+        int64_t word = v == COL_NULL ? COL_NULL_F64 : column_f64_word((double)v);
+        table_append(to, &word);
+    }
+    return n;
+}
+
+/* A column of integers, found or declared, becomes one of doubles when the first of those comes. */
+static int widen(struct table_builder *b, uint32_t column, struct error *err)
+{
+    static const struct column_def one_column = {"", COL_F64, COL_NULLABLE, ""};
+    static const struct table_def one = {"", &one_column, 1, ""};
+    struct table *t = &b->t->table, doubles;
+    if (table_init(&doubles, &one))
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    doubles.columns[0].spill = t->columns[column].spill;
+    uint32_t n = append_doubles(&doubles, &t->columns[column], t->n_rows);
+    int64_t *tail =
+        doubles.failed || !t->tail_cap ? NULL : mem_realloc(doubles.columns[0].tail, t->tail_cap * sizeof *tail);
+    int rc = 0;
+    if (n < t->n_rows)
+        rc = error_set(err, -MRD_ESQL, "Column '%s': %lld at row %u is not a double, and doubles follow",
+                       b->t->columns[column].name, (long long)column_get(&t->columns[column], n), n);
+    else if (!tail && t->tail_cap)
+        rc = error_set(err, -MRD_ENOMEM, "out of memory");
+    if (tail)
+        doubles.columns[0].tail = tail;
+    if (!rc) {
+        struct column old = t->columns[column];
+        t->columns[column] = doubles.columns[0];
+        doubles.columns[0] = old;
+        b->types[column] = RUNTIME_DOUBLE;
+        b->t->columns[column].type = COL_F64;
+    }
+    table_free(&doubles);
+    return rc;
+}
+
 int table_builder_double(struct table_builder *b, uint32_t column, double v, struct error *err)
 {
     if (b->types[column] == RUNTIME_ANY)
         decide(b, column, RUNTIME_DOUBLE);
+    int rc = b->types[column] == RUNTIME_LONG ? widen(b, column, err) : 0;
+    if (rc)
+        return rc;
     if (b->types[column] != RUNTIME_DOUBLE)
         return mismatch(b, column, RUNTIME_DOUBLE, err);
     b->row[column] = column_f64_word(v);

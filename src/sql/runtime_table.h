@@ -48,7 +48,8 @@ struct table_builder {
 int table_builder_init(struct table_builder *b, struct strpool *strings, uint32_t n, const char *const *names,
                        const uint8_t *types, struct error *err);
 
-/* Sets the value of a column in the row being made; all columns are NULL at first. -MRD_ESQL when the type does not
+/* Sets the value of a column in the row being made; all columns are NULL at first. A double makes a column of integers
+ * one of doubles. -MRD_ESQL when the type does not
  * fit the column, or the value is a blob. */
 int table_builder_value(struct table_builder *b, uint32_t column, sqlite3_value *v, struct error *err);
 int table_builder_int(struct table_builder *b, uint32_t column, int64_t v, struct error *err);

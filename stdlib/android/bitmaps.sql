@@ -10,7 +10,7 @@ CREATE PERFETTO MACRO _android_bitmap_counter_macro(
 )
 RETURNS TableOrSubquery AS
 (
-  SELECT i.id, t.upid, i.ts, i.dur, i.track_id, CAST(i.value AS INT) AS value
+  SELECT i.id, t.upid, i.ts, i.dur, i.track_id, i.value
   FROM counter_leading_intervals!((
     SELECT c.id, c.ts, c.track_id, c.value
     FROM counter AS c

@@ -380,6 +380,43 @@ static void make_table(const char *name, int rows)
     ck_assert_msg(engine_add_table(e, name, t, &err) == 0, "%s", err.text);
 }
 
+/* Rows of integers, every seventh NULL, until `v` comes in row 9000. */
+static int make_widened(const char *name, const uint8_t *type, int64_t first, struct error *err)
+{
+    struct table_builder b;
+    struct runtime_table *t;
+    const char *names[] = {"x"};
+    ck_assert_int_eq(table_builder_init(&b, &st.strings, 1, names, type, err), 0);
+    for (int i = 0; i < 10000; i++) {
+        int rc = i == 9000 ? table_builder_double(&b, 0, 0.5, err)
+                 : i % 7   ? table_builder_int(&b, 0, first + i, err)
+                           : 0;
+        if (rc) {
+            table_builder_abort(&b);
+            return rc;
+        }
+        ck_assert_int_eq(table_builder_commit(&b, err), 0);
+    }
+    ck_assert_int_eq(table_builder_finish(&b, &t, err), 0);
+    return engine_add_table(e, name, t, err);
+}
+
+START_TEST(integers_become_doubles_when_one_comes)
+{
+    static const uint8_t declared[] = {RUNTIME_LONG};
+    struct error err = {0};
+    open_all();
+    ck_assert_int_eq(make_widened("found", NULL, 0, &err), 0);
+    ck_assert_int_eq(make_widened("declared", declared, 0, &err), 0);
+    ck_assert_str_eq(ask("select count(*), count(x), sum(x), typeof(max(x)) from found"), "10000|8571|42843858.5|real");
+    ck_assert_str_eq(ask("select count(*), count(x), sum(x), typeof(max(x)) from declared"),
+                     "10000|8571|42843858.5|real");
+    ck_assert_int_eq(make_widened("large", NULL, INT64_C(1) << 53, &err), -MRD_ESQL);
+    ck_assert_str_eq(err.text, "Column 'x': 9007199254740993 at row 1 is not a double, and doubles follow");
+    close_all();
+}
+END_TEST
+
 START_TEST(runtime_tables_are_tables)
 {
     struct error err = {0};
@@ -567,6 +604,7 @@ Suite *sql_engine_suite(void)
     tcase_add_test(t, taken_names_of_views_are_told);
     tcase_add_test(t, stats_answer_before_data);
     tcase_add_test(t, embedded_texts_are_sorted_and_whole);
+    tcase_add_test(t, integers_become_doubles_when_one_comes);
     tcase_add_test(t, runtime_tables_are_tables);
     tcase_add_test(t, table_functions_compute_rows);
     tcase_add_test(t, interrupts_end_the_query);

@@ -273,7 +273,7 @@ static const struct {
      "-,-,-,44000000,abc,do.it,com.app/.S,0x1,5"},
     {"android.bitmaps",
      "SELECT ts, dur, bitmap_memory, bitmap_count FROM android_bitmap_counters_per_process ORDER BY ts",
-     "0,5000000,4096,2;5000000,1000000,4096,3;6000000,94000000,8192,3"},
+     "0,5000000,4096.0,2.0;5000000,1000000,4096.0,3.0;6000000,94000000,8192.0,3.0"},
     {"android.memory.memory_breakdown",
      "SELECT ts, dur, memory_track_name, value, bucket FROM android_process_memory_intervals_by_oom_bucket ORDER BY ts",
      "0,22000000,mem.heap,8192000,unknown;22000000,9000000,mem.heap,9216000,unknown;31000000,69000000,mem.heap,3072000,"
