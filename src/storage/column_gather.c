@@ -24,9 +24,9 @@ VECTORISED static bool is_run(const uint32_t *rows, uint32_t n)
 static bool are_scattered(const uint32_t *rows, uint32_t n)
 {
     enum { LOOKED_AT = 16 };
-    uint32_t changes = 0, step = n / LOOKED_AT;
-    if (!step)
+    if (n <= LOOKED_AT)
         return false;
+    uint32_t changes = 0, step = (n - 1) / LOOKED_AT;
     for (uint32_t i = 0; i < LOOKED_AT; i++)
         changes += rows[i * step] >> COL_CHUNK_SHIFT != rows[i * step + 1] >> COL_CHUNK_SHIFT;
     return changes > LOOKED_AT / 4;
