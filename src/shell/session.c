@@ -299,7 +299,7 @@ int session_spare_input(const char *in, const char *out, struct error *err)
 int session_load(struct shell *sh, const char *const *paths, size_t n, struct error *err)
 {
     struct symbol_places places = {0};
-    const char *const written[] = {sh->opt.output, sh->opt.metatrace, sh->opt.perf_file};
+    const char *const written[] = {sh->writes_all ? NULL : sh->opt.output, sh->opt.metatrace, sh->opt.perf_file};
     for (size_t i = 0; i < n * 3; i++)
         if (session_spare_input(paths[i / 3], written[i % 3], err) < 0)
             return err->code;

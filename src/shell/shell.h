@@ -15,6 +15,7 @@ struct shell {
     struct tp *tp;
     int64_t load_ns;             /* time the load took */
     bool needs_packets;          /* the command reads more of a trace than its tables: no snapshot will do */
+    bool writes_all;             /* what it writes has all that its traces have, and may take the place of one */
     bool no_health_report;       /* the command has a report of its own */
     bool names_functions_itself; /* the command looks for symbols, whatever the environment says about loading */
     int failure_status;          /* the exit status of an error; 0: 1 */

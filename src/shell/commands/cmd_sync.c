@@ -103,7 +103,7 @@ int cmd_sync(struct shell *sh, struct error *err)
     const struct text_list *args = &sh->opt.positionals;
     if (args->n == 0)
         return error_set(err, -MRD_EINVALID, "sync: traces are needed, e.g. tp_shell sync hostA/ hostB/");
-    sh->needs_packets = sh->opt.output != NULL;
+    sh->needs_packets = sh->writes_all = sh->opt.output != NULL;
     int rc = session_load(sh, args->p, args->n, err);
     if (rc < 0)
         return rc;
