@@ -50,8 +50,9 @@ data_sources { config { name: "linux.ftrace" ftrace_config {
   symbolize_ksyms: true
 } } }
 data_sources { config { name: "linux.process_stats" } }
-duration_ms: 120000
+duration_ms: 40000
 E3
+# A signal ends the recordings; should one be lost, their 40 s do.
 tracebox perfetto --txt -c /config -o /out/trace.pftrace & recording=$!
 until_true probed
 for i in 1 2 3 4 5 6 7 8 9; do cat /config > /dev/null; done
@@ -65,7 +66,7 @@ data_sources { config { name: "linux.ftrace" ftrace_config {
   function_graph_roots: "do_filp_open" function_graph_max_depth: 4
   symbolize_ksyms: true
 } } }
-duration_ms: 120000
+duration_ms: 40000
 E3
 graphed() { grep -q function_graph current_tracer && grep -q 1 tracing_on; }
 tracebox perfetto --txt -c /graph -o /out/graph.pftrace & recording=$!
@@ -74,7 +75,7 @@ for i in 1 2 3 4 5; do cat /config > /dev/null; done
 sleep 0.5
 kill -INT $recording; wait $recording
 state > /out/after-graph; cat buffer_size_kb >> /out/after-graph
-sed -i 's/"vfs_read"/"no_such_function_here"/; s/120000/1500/' /graph
+sed -i 's/"vfs_read"/"no_such_function_here"/; s/40000/1500/' /graph
 tracebox perfetto --txt -c /graph -o /out/nograph.pftrace
 # killed in the middle: what is left behind is found at the next start
 tracebox perfetto --txt -c /config -o /out/killed.pftrace &
