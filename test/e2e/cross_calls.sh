@@ -46,6 +46,8 @@ $common
 hostname callee
 ip addr add 10.9.0.1/24 dev eth0
 calls server 7000 &
+# both record themselves at the same time, however late one of them has started
+for i in \$(seq 300); do ping -c 1 -W 1 10.9.0.2 >/dev/null 2>&1 && break; sleep 0.2; done
 tracebox traced & service=\$!
 sleep 1
 tracebox traced_probes & probes=\$!
@@ -76,7 +78,7 @@ kill \$probes \$service; wait \$probes \$service
 PERFETTO_RELAY_SOCK_NAME=10.9.0.1:20001 tracebox traced_relay &
 tracebox traced_probes &
 # until the other machine has gone, and the recording with it
-for i in \$(seq 20); do sleep 1; ping -c 1 -W 1 10.9.0.1 >/dev/null 2>&1 || break; done
+for i in \$(seq 60); do sleep 1; ping -c 1 -W 1 10.9.0.1 >/dev/null 2>&1 || break; done
 E2
 
 port=$((20000 + $$ % 10000))
