@@ -5,6 +5,7 @@
  * of the file it lies in, else that of the process it was seen in. This happens once everything has been read. */
 #include "importer/profiling/heap_graph.h"
 
+#include "base/compare.h"
 #include "base/hash.h"
 #include "wire/fields.h"
 
@@ -319,12 +320,6 @@ static strid name_of_frame(struct deobfuscation *d, uint32_t frame, uint64_t key
     return any_of(d, &found);
 }
 
-static int by_row(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* The machine's frames in their order, which that in the map is not; NULL when out of memory. */
 static uint32_t *frames_of(const struct u64map *frames)
 {
@@ -334,7 +329,7 @@ static uint32_t *frames_of(const struct u64map *frames)
     for (size_t it = 0; rows && (slot = u64map_next(frames, &it));)
         rows[n++] = (uint32_t)slot->value;
     if (n)
-        qsort(rows, n, sizeof *rows, by_row);
+        qsort(rows, n, sizeof *rows, compare_u32);
     return rows;
 }
 

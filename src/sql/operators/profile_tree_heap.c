@@ -1,6 +1,8 @@
 /* The tree of a Java heap: each object below one of those nearest to a root that refer to it, merged by class. */
 #include "sql/operators/profile_tree.h"
 
+#include "base/compare.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,12 +141,6 @@ static uint32_t add_object(struct heap *h, uint32_t row, uint32_t parent, strid 
     return node;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 struct open_object {
     uint32_t node;
     size_t next, end; /* of `found`: the objects below it that are still to be visited */
@@ -170,7 +166,7 @@ static int enter(struct heap *h, struct open_objects *open, uint32_t row, uint32
             return -MRD_ENOMEM;
     }
     if (h->found.n > first)
-        qsort(h->found.p + first, h->found.n - first, sizeof *h->found.p, by_number);
+        qsort(h->found.p + first, h->found.n - first, sizeof *h->found.p, compare_u32);
     size_t kept = first;
     for (size_t i = first; i < h->found.n; i++) {
         if (i > first && h->found.p[i] == h->found.p[i - 1])

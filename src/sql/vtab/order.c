@@ -5,6 +5,7 @@
 #include "sql/vtab/vtab.h"
 
 #include "base/bisect.h"
+#include "base/compare.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -88,12 +89,6 @@ static int by_text(const void *a, const void *b)
     return c ? c : (x->text.len > y->text.len) - (x->text.len < y->text.len);
 }
 
-static int by_id(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Ranks the strings that occur in the rows. */
 static bool rank_strings(struct coder *c, const struct strpool *strings, const uint32_t *rows, uint32_t n,
                          stop_flag *stop)
@@ -116,7 +111,7 @@ static bool rank_strings(struct coder *c, const struct strpool *strings, const u
     }
     mem_free(seen);
     if (ok && ids.n && !by_span) {
-        ok = stop_sort(ids.p, ids.n, sizeof *ids.p, by_id, stop);
+        ok = stop_sort(ids.p, ids.n, sizeof *ids.p, compare_u32, stop);
         size_t kept = 1;
         for (size_t i = 1; i < ids.n; i++)
             if (ids.p[i] != ids.p[kept - 1])
@@ -474,7 +469,7 @@ bool order_ascending(uint32_t *rows, uint32_t n, stop_flag *stop)
     uint32_t at = 1;
     while (at < n && rows[at] > rows[at - 1])
         at++;
-    return at >= n || (n < FEW ? stop_sort(rows, n, sizeof *rows, by_id, stop) : sort_numbers(rows, n, stop));
+    return at >= n || (n < FEW ? stop_sort(rows, n, sizeof *rows, compare_u32, stop) : sort_numbers(rows, n, stop));
 }
 
 static bool same_value(const struct column *c, uint32_t a, uint32_t b)
