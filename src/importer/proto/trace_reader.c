@@ -217,6 +217,17 @@ static inline void dispatch(struct proto_reader *r, struct packet *p, const stru
             (struct sort_event){p->ts, (uintptr_t)p->bytes.p, (uint64_t)queued_place(r, p, s) << 32 | p->gen->index});
 }
 
+static inline struct packet packet_of(struct machine_ctx *m, struct seq_generation *g, struct slice bytes,
+                                      int64_t byte_offset, const struct packet_scan *s)
+{
+    return (struct packet){.m = m,
+                           .gen = g,
+                           .bytes = bytes,
+                           .byte_offset = byte_offset,
+                           .trusted_pid = s->trusted_pid,
+                           .trusted_uid = s->trusted_uid};
+}
+
 /* Counts losses, and brings the sequence's incremental state up to date. False when the packet is to be skipped. */
 static bool update_sequence(struct proto_reader *r, struct packet *p, struct sequence *seq, const struct packet_scan *s)
 {
@@ -340,12 +351,7 @@ static void read_on_sequence(struct proto_reader *r, struct machine_ctx *m, stru
         stats_add(&r->im->st->stats, m->id, STAT_tokenizer_skipped_packets, 1);
         return;
     }
-    struct packet p = {.m = m,
-                       .gen = seq->gen,
-                       .bytes = bytes,
-                       .byte_offset = byte_offset,
-                       .trusted_pid = s->trusted_pid,
-                       .trusted_uid = s->trusted_uid};
+    struct packet p = packet_of(m, seq->gen, bytes, byte_offset, s);
     if (!update_sequence(r, &p, seq, s))
         return;
     if (s->has_rare && read_special(r, &p, s))
@@ -411,12 +417,7 @@ static void read_plain(struct proto_reader *r, struct slice bytes, const struct 
     if (!seq)
         return;
     seq->seen = true;
-    struct packet p = {.m = m,
-                       .gen = seq->gen,
-                       .bytes = bytes,
-                       .byte_offset = byte_offset,
-                       .trusted_pid = s->trusted_pid,
-                       .trusted_uid = s->trusted_uid};
+    struct packet p = packet_of(m, seq->gen, bytes, byte_offset, s);
     if (state_is_there(r, &p, seq, s))
         dispatch(r, &p, s, false);
 }
@@ -534,12 +535,7 @@ void proto_reader_finish_file(struct proto_reader *r)
         struct deferred d = r->deferred.p[i];
         struct packet_scan s;
         packet_scan_read(&r->fields, d.bytes, &s);
-        struct packet p = {.m = d.m,
-                           .gen = d.gen,
-                           .bytes = d.bytes,
-                           .byte_offset = d.byte_offset,
-                           .trusted_pid = s.trusted_pid,
-                           .trusted_uid = s.trusted_uid};
+        struct packet p = packet_of(d.m, d.gen, d.bytes, d.byte_offset, &s);
         dispatch(r, &p, &s, machine_waits(r, d.m));
     }
     vec_clear(&r->deferred);
