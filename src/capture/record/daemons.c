@@ -1,7 +1,7 @@
 /* A service and probes of our own: start, wait, ask, end. */
 #include "capture/record/daemons.h"
 
-#include "base/vec.h"
+#include "base/u64map.h"
 #include "capture/heap/heap_abi.h"
 #include "wire/fields.h"
 #include "wire/pb_cursor.h"
@@ -202,20 +202,15 @@ unsigned daemons_count_producers(const struct daemons *d)
 {
     struct pb_writer state = {0};
     struct pb_field f, producer;
-    VEC(uint64_t) seen = {0};
+    struct u64map seen = {0};
     query_state(d, &state);
-    for (struct pb_cursor c = pb_cursor(pb_written(&state)); pb_next(&c, &f);) {
-        if (f.id != TRACING_SERVICE_STATE_DATA_SOURCES ||
-            !pb_find(pb_bytes(&f), TRACING_SERVICE_STATE_DATA_SOURCE_PRODUCER_ID, &producer))
-            continue;
-        size_t i = 0;
-        while (i < seen.n && seen.p[i] != pb_u64(&producer))
-            i++;
-        if (i == seen.n && !vec_push(&seen, pb_u64(&producer)))
+    for (struct pb_cursor c = pb_cursor(pb_written(&state)); pb_next(&c, &f);)
+        if (f.id == TRACING_SERVICE_STATE_DATA_SOURCES &&
+            pb_find(pb_bytes(&f), TRACING_SERVICE_STATE_DATA_SOURCE_PRODUCER_ID, &producer) &&
+            !u64map_put(&seen, pb_u64(&producer), NULL))
             break;
-    }
     unsigned n = (unsigned)seen.n;
-    vec_free(&seen);
+    u64map_free(&seen);
     pb_writer_free(&state);
     return n;
 }

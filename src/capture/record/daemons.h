@@ -37,8 +37,7 @@ int daemons_heap_env(struct daemons *d, const char **env, struct error *err);
 /* Processor time that traced_perf has taken so far, in milliseconds; 0 when it is none of ours. */
 uint64_t daemons_perf_ms(const struct daemons *d);
 
-/* Producers that offer something. One that has just connected does not yet: it waits for the service to answer first.
- */
+/* Producers that offer something. One that has just connected does not yet: it waits for the service to answer. */
 unsigned daemons_count_producers(const struct daemons *d);
 
 /* Ends both and removes the directory. `tell`: shows the end of the service's log first. */

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAX_MAP_BYTES = 256 << 20 };
@@ -58,16 +57,13 @@ static int find_names(const struct shell *sh, bool environment, struct map_names
 /* The trace is not read; but a name that is wrong is a mistake, and the names do not replace the trace. */
 static int check_trace(const char *trace, const char *out, struct error *err)
 {
-    struct stat in_stat, out_stat;
     if (!trace || strcmp(trace, "-") == 0)
         return 0;
     int fd = open(trace, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return error_set_errno(err, errno, "%s", trace);
-    bool same = out && strcmp(out, "-") != 0 && fstat(fd, &in_stat) == 0 && S_ISREG(in_stat.st_mode) &&
-                stat(out, &out_stat) == 0 && in_stat.st_dev == out_stat.st_dev && in_stat.st_ino == out_stat.st_ino;
     close(fd);
-    if (same)
+    if (out && strcmp(out, "-") != 0 && session_same_file(trace, out))
         return error_set(err, -MRD_EINVALID,
                          "deobfuscate: only the names are written, and %s would be lost; give another file to write, "
                          "then append it to the trace",
