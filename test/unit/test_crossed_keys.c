@@ -132,8 +132,7 @@ START_TEST(texts_are_no_mappings)
 }
 END_TEST
 
-/* What tracebox shows of a profile while it is recorded: the number of a text was taken for the place of a call stack.
- */
+/* What tracebox shows of a profile while it is recorded: a text's number was taken for the place of a call stack. */
 START_TEST(texts_are_no_stacks)
 {
     enum { STRING = 0, STACK = 3 }; /* of enum kind in profile_stacks.c */

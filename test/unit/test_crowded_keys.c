@@ -95,8 +95,7 @@ START_TEST(strings_of_one_hash)
 }
 END_TEST
 
-/* ---- what a trace names: chosen to have one hash, beside as many that were not -------------------------------------
- */
+/* ---- what a trace names: chosen to have one hash, beside as many that were not ---- */
 
 enum { SETS = 20000, IIDS = 12000, IID_PLACES = 16384 };
 

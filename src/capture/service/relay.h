@@ -126,7 +126,7 @@ bool absence_returns(struct machine_losses *l, const struct service_producer *p)
 void absence_end(struct machine_losses *l, const struct service_producer *p);
 /* For how long at least one was away. */
 uint64_t absence_total_ns(struct machine_losses *l, uint64_t now_ns);
-/* The sequences of a session by their producers, for many absences. False when memory is out. */
+/* The sequences of a session by their producers, for many absences. */
 struct sequence_of_producer {
     uint32_t producer_id, order;
     const struct trace_sequence_stats *sequence;
@@ -134,6 +134,7 @@ struct sequence_of_producer {
 struct sequences_of_producers {
     VEC(struct sequence_of_producer) list;
 };
+/* False when memory is out. */
 bool absence_list_sequences(const struct session *s, struct sequences_of_producers *all);
 /* One message `field` each. */
 void absence_put(struct session *s, const struct machine_losses *l, const struct sequences_of_producers *all,

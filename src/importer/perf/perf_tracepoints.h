@@ -93,8 +93,8 @@ perf_tracepoints_parse(struct perf_import *p, const struct perf_attr *a, const s
     const struct event_program *program = kind->program;
     if (__builtin_expect(!kind->described, 0))
         perf_tracepoint_describe(p, kind);
-    /* No message in a struct of its own: it would be written in parts and read as one, which the processor waits for.
-     */
+    /* No struct of its own for the message: it would be written in parts and read as one, which the processor waits
+     * for. */
     struct ftrace_now now = {.ts = s->ts, .cpu = s->cpu, .utid = s->utid, .id = program->proto_id};
     perf_tracepoint_made(p, kind, event, (uint32_t)s->raw.len, &now);
     if (__builtin_expect(!now.payload, 0))

@@ -75,7 +75,7 @@ static bool lay_out(struct run *r, struct lookup_ranges *l, const struct table *
     if (ok)
         memset(l->starts, 0, (l->keys.n + 1ull) * sizeof *l->starts);
     for (uint32_t i = 0; ok && i < t->n_rows; i++)
-        l->starts[groups[i]]++; /* of group g - 1, for now */
+        l->starts[groups[i]]++; /* how many rows, until they are summed up below */
     if (ok)
         l->starts[0] = 0;
     for (uint32_t g = 1; ok && g <= l->keys.n; g++)

@@ -47,8 +47,8 @@ int64_t plan_output_int64(struct plan_output *o, int column);
 double plan_output_double(struct plan_output *o, int column);
 const char *plan_output_text(struct plan_output *o, int column, size_t *len);
 
-/* The rows of a query's text at once, for operators that read tables. Columns that are not needed (by their number; NULL:
- * all are) may be NULL throughout. 1: *out is there, with a reference; 0: no plan, let SQLite run it. */
+/* The rows of a query's text at once, for operators that read tables. Columns that are not needed (by their number;
+ * NULL: all are) may be NULL throughout. 1: *out is there, with a reference; 0: no plan, let SQLite run it. */
 int plan_rows(struct engine *e, const char *sql, const bool *needed, struct runtime_table **out);
 
 #endif
