@@ -82,7 +82,7 @@ int tp_connect(struct tp **out, const char *address)
 /* What columns may take of the memory that the process may: the rest is for strings, args and queries. */
 static uint64_t spill_budget(const struct tp *tp)
 {
-    return tp->config.memory_limit ? tp->config.memory_limit / 4 : memory_of_machine() / 2;
+    return tp->config.memory_limit ? tp->config.memory_limit / 4 : memory_of_machine() / 8 * 3;
 }
 
 /* … and what a plan may, and SQLite: with less than this hardly anything can be asked. */
@@ -124,6 +124,7 @@ static int open_importer(struct tp *tp)
                        : tp->config.clock_model == TP_CLOCKS_COMPATIBLE ? CLOCK_MODEL_COMPATIBLE
                                                                         : CLOCK_MODEL_AUTO,
         .threads = tp->config.threads,
+        .sort_memory = spill_budget(tp) / 2,
         .open_code = tp->config.open_code ? open_code : NULL,
         .open_code_ctx = tp,
         .progress = tp->config.progress,

@@ -88,8 +88,10 @@ static struct bounds groups_bounds(void)
 uint64_t memory_of_machine(void)
 {
     uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
-             groups = groups_bounds().limit;
-    return groups < machine ? groups : machine;
+             groups = groups_bounds().limit, least = groups < machine ? groups : machine;
+    struct rlimit data;
+    bool limited = getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY && data.rlim_cur < least;
+    return limited ? data.rlim_cur : least;
 }
 
 uint64_t memory_free_bytes(void)

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the process may have at all, in bytes: the least of the machine's memory and the limits of its control groups.
- */
+/* What the process may have at all, in bytes: the least of the machine's memory, the limits of its control groups and
+ * that of its data (RLIMIT_DATA). */
 uint64_t memory_of_machine(void);
 
 /* What the system can give now, in bytes: memory that is available and free swap space, or what is left of a control

@@ -62,12 +62,13 @@ static int open_in(const char *dir)
     return fd;
 }
 
-static bool open_file(struct spill *s)
+int spill_file_open(void)
 {
     const char *dirs[] = {getenv("TMPDIR"), "/var/tmp", "/tmp"};
-    for (size_t i = 0; i < sizeof dirs / sizeof *dirs && s->fd < 0; i++)
-        s->fd = open_in(dirs[i]);
-    return s->fd >= 0;
+    int fd = -1;
+    for (size_t i = 0; i < sizeof dirs / sizeof *dirs && fd < 0; i++)
+        fd = open_in(dirs[i]);
+    return fd;
 }
 
 /* Segments before the last are complete: they are on their way to the disk, and count as the process's no more. The one
@@ -90,7 +91,7 @@ static void release(struct spill *s)
 static bool add_segment(struct spill *s, size_t size)
 {
     size_t len = size > SEGMENT_BYTES ? (size + 4095) & ~(size_t)4095 : SEGMENT_BYTES;
-    if ((s->fd < 0 && !open_file(s)) || !vec_reserve(&s->segments, s->segments.n + 1))
+    if ((s->fd < 0 && (s->fd = spill_file_open()) < 0) || !vec_reserve(&s->segments, s->segments.n + 1))
         return false;
     release(s);
     if (posix_fallocate(s->fd, (off_t)s->file_bytes, (off_t)len) != 0)

@@ -13,8 +13,11 @@
 
 struct spill;
 
-/* The file is made when it is first needed: in $TMPDIR, else in /var/tmp, else in /tmp; never on a file system that is
- * memory itself. NULL when out of memory. */
+/* An empty file without a name, to be read and written: in $TMPDIR, else in /var/tmp, else in /tmp; never on a file
+ * system that is memory itself. -1 when there is none. */
+int spill_file_open(void);
+
+/* The file is made when it is first needed. NULL when out of memory. */
 struct spill *spill_open(uint64_t budget_bytes);
 
 /* A piece aligned to 64; NULL when there is neither memory nor room on the disk. */

@@ -134,6 +134,8 @@ static bool open_parts(struct importer *im)
               importer_machine(im, 0);
     if (ok)
         clock_graph_set_trace_file(im->clocks, &im->trace_file);
+    if (ok && im->opt.sort_memory)
+        sorter_spill(im->sorter, im->opt.sort_memory);
     if (ok && importer_threads(im) > 1)
         sorter_use_thread(im->sorter, im->opt.threads ? 1 : WORTH_A_THREAD);
     return ok;

@@ -36,7 +36,8 @@ void engine_interrupt(struct engine *e);
 stop_flag *engine_stop(const struct engine *e);
 /* Why a loop or a sort that heeds engine_stop() gave up: SQLITE_INTERRUPT, or else SQLITE_NOMEM. */
 int engine_gave_up(const struct engine *e);
-/* How many bytes the rows of one statement may take in memory of our own: a quarter of the machine's, within bounds. */
+/* How many bytes the rows of one statement may take in memory of our own: a quarter of what the process may have, 3 GiB
+ * at most. */
 uint64_t engine_rows_max_bytes(const struct engine *e);
 /* Forgets an interrupt that came when nothing ran any more. */
 void engine_interrupt_clear(struct engine *e);

@@ -93,6 +93,7 @@ struct engine {
     uint64_t n_functions_made; /* all that statements made, or made anew */
     bool planner_off;
     bool direct;             /* the rows of the statement that is being prepared may come from its plan */
+    uint64_t machine_bytes;  /* what this process may have */
     uint64_t plan_max_bytes; /* 0: as the machine has; tests set it */
     bool plan_every_call;    /* of a table function, however long that takes; tests set it */
     uint64_t plan_bytes;     /* that the plan which ran last has asked for, and when it gave up */

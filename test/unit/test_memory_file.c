@@ -4,9 +4,11 @@
 #include "sql/engine/heap.h"
 
 #include <check.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 enum { MODEL = 1 << 20, PIECE = 4096, TURNS = 4000 };
 
@@ -40,9 +42,15 @@ static uint64_t next_random(uint64_t *seed)
     return *seed >> 33;
 }
 
-/* Writes, reads and cuts at random places are what they are in an array. */
+enum { LEAST_ON_A_DISK = 5 };
+
+/* Writes, reads and cuts at random places are what they are in an array; also when the file goes to a disk on the way.
+ */
 START_TEST(a_file_is_what_was_written)
 {
+    bool to_disk = _i >= LEAST_ON_A_DISK, moved = false;
+    if (to_disk)
+        sql_heap_limit((int64_t)MODEL / 2 * (_i - LEAST_ON_A_DISK + 1) / 4);
     static uint8_t model[MODEL + PIECE], piece[PIECE];
     uint64_t seed = (uint64_t)_i + 1;
     int64_t size = 0;
@@ -73,8 +81,10 @@ START_TEST(a_file_is_what_was_written)
             size = at + n > size ? at + n : size;
         }
         ck_assert_int_eq(size_of(file), size);
-        ck_assert_int_eq(sql_heap_held(), size);
+        moved |= sql_heap_held() != size;
+        ck_assert_int_eq(sql_heap_held(), moved ? 0 : size);
     }
+    ck_assert_int_eq(moved, to_disk);
 }
 END_TEST
 
@@ -107,17 +117,40 @@ START_TEST(what_is_fetched_stays_where_it_is)
 }
 END_TEST
 
+static void has_text(const char *text, int64_t at)
+{
+    char found[16] = "";
+    int n = (int)strlen(text);
+    ck_assert_int_eq(file->pMethods->xRead(file, found, n, at), SQLITE_OK);
+    ck_assert_str_eq(found, text);
+}
+
+/* Where no file of this process may be written, which is what a disk without room is. */
 START_TEST(the_limit_of_memory_holds_for_files)
 {
-    char text[4] = "";
+    struct rlimit before, none;
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, SIG_IGN);
     ck_assert_int_eq(file->pMethods->xWrite(file, "some", 4, 0), SQLITE_OK);
     sql_heap_limit(1 << 20);
+    none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &none), 0);
     ck_assert_int_eq(file->pMethods->xWrite(file, "more", 4, 1 << 20), SQLITE_IOERR_NOMEM);
     ck_assert_int_eq(size_of(file), 4);
     ck_assert_int_eq(sql_heap_held(), 4);
-    ck_assert_int_eq(file->pMethods->xRead(file, text, 4, 0), SQLITE_OK);
-    ck_assert_int_eq(memcmp(text, "some", 4), 0);
-    ck_assert_int_eq(file->pMethods->xWrite(file, "more", 4, 1000), SQLITE_OK);
+    has_text("some", 0);
+    ck_assert_int_eq(file->pMethods->xWrite(file, "more", 4, 600000), SQLITE_OK); /* more than half */
+    ck_assert_int_eq(sql_heap_held(), 600004);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+    /* There is a disk again; and then none, when it is there already. */
+    ck_assert_int_eq(file->pMethods->xWrite(file, "disk", 4, 1 << 20), SQLITE_OK);
+    ck_assert_int_eq(sql_heap_held(), 0);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &none), 0);
+    ck_assert_int_eq(file->pMethods->xWrite(file, "full", 4, 1 << 24), SQLITE_FULL);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+    has_text("some", 0);
+    has_text("more", 600000);
+    has_text("disk", 1 << 20);
 }
 END_TEST
 

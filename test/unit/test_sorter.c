@@ -95,6 +95,8 @@ START_TEST(the_merge_of_random_queues_is_that_of_qsort)
     struct stats stats = {0};
     struct sorter *s = sorter_open(&stats, _i % 2);
     sorter_use_thread(s, _i % 3);
+    if (_i % 5 == 0)
+        sorter_spill(s, n_events * 2 * (uint64_t)(_i % 2));
     struct sink sink = {malloc(MAX_EVENTS * sizeof *sink.p), 0};
     struct source sources[MAX_QUEUES];
     struct record *queues[MAX_QUEUES];
@@ -262,13 +264,16 @@ START_TEST(negative_times_are_counted_and_dropped)
 }
 END_TEST
 
-/* With windows, memory holds a window and not the stream. */
+/* With windows, memory holds a window and not the stream; and what it may, where the rest goes to a file. */
 START_TEST(memory_is_bounded_by_the_window)
 {
+    enum { BY_WINDOW, IN_FULL, SPILLED, WAYS, LEAST = 100000 };
     struct stats stats = {0};
-    size_t peak[2];
-    for (int full = 0; full < 2; full++) {
-        struct sorter *s = sorter_open(&stats, full);
+    size_t peak[WAYS];
+    for (int way = 0; way < WAYS; way++) {
+        struct sorter *s = sorter_open(&stats, way != BY_WINDOW);
+        if (way == SPILLED)
+            sorter_spill(s, LEAST);
         struct record *room = malloc(400000 * sizeof *room);
         struct sink sink = {room, 0};
         struct source source = {&sink, 0};
@@ -283,12 +288,13 @@ START_TEST(memory_is_bounded_by_the_window)
         }
         sorter_drain(s, NULL, NULL);
         ck_assert_uint_eq(sink.n, 400000);
-        peak[full] = sorter_peak_bytes(s);
+        peak[way] = sorter_peak_bytes(s);
         free(room);
         sorter_close(s);
     }
-    ck_assert_uint_gt(peak[1], 400000 * 2);
-    ck_assert_uint_lt(peak[0], 100000); /* two windows of 1,000 events, and what a block rounds up to */
+    ck_assert_uint_gt(peak[IN_FULL], 400000 * 2);
+    ck_assert_uint_lt(peak[BY_WINDOW], LEAST); /* two windows of 1,000 events, and what a block rounds up to */
+    ck_assert_uint_lt(peak[SPILLED], 3 * LEAST / 2);
     stats_free(&stats);
 }
 END_TEST

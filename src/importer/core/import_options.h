@@ -34,6 +34,7 @@ struct import_options {
     size_t n_file_clocks;
     const char *sync_reference; /* name of the host whose clock is kept; NULL: the one with the least total error */
     unsigned threads;           /* workers for decompression and tokenizing; 0: as many as useful */
+    uint64_t sort_memory;       /* what waits to be sorted may take so many bytes of memory; 0: any number */
     /* Opens a file that unwind tables are read from, -1: it cannot be had. It must be the one that was recorded. NULL:
      * stacks are not unwound from their copies. */
     int (*open_code)(void *ctx, const struct code_name *name);

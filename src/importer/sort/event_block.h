@@ -18,6 +18,7 @@ struct sort_block {
     int64_t rest_min; /* while merging: the least of this block and all behind it */
     uint32_t
         unsorted; /* the events of so many blocks from here on are mixed: some are sorted before this one is read */
+    bool in_file; /* `events` is a piece of a file (base/spill.h), which is not freed one by one */
     bool sorted;
     bool ties_sorted; /* events of one time by b, too; known in tied queues only */
 };
@@ -35,7 +36,8 @@ void sort_block_add(struct sort_block *b, uint64_t a, uint32_t low_b);
 
 static inline void sort_block_free(struct sort_block *b)
 {
-    mem_free(b->events);
+    if (!b->in_file)
+        mem_free(b->events);
     b->events = NULL;
 }
 

@@ -10,15 +10,39 @@ enum {
     FIRST_AHEAD = 16,
 };
 
-static bool add_block(struct sort_queue *q, struct sort_block b, uint64_t first, uint64_t epoch, size_t *bytes)
+/* A block of which there are too many in memory goes into the file: it is read once, when its turn comes. */
+static bool make_room(const struct sort_room *room, struct sort_block *b, size_t bytes)
 {
-    b.first = first;
-    b.epoch = epoch;
+    size_t size = packed_events_size(b->events);
+    if (b->in_file || !room->file || bytes + size <= room->memory)
+        return true;
+    struct packed_events *there = spill_alloc(room->file, size);
+    if (!there)
+        return false;
+    memcpy(there, b->events, size);
+    mem_free(b->events);
+    b->events = there;
+    b->in_file = true;
+    return true;
+}
+
+/* What the events take of memory. */
+static size_t memory_of(const struct sort_block *b)
+{
+    return b->in_file ? 0 : packed_events_size(b->events);
+}
+
+/* Takes the block over, or leaves it as it is when out of memory. */
+static bool add_block(struct sort_queue *q, struct sort_block *block, uint64_t first, uint64_t epoch, size_t *bytes)
+{
     if (q->first_block && q->first_block == q->blocks.n) /* all are gone: reuse the list from its start */
         q->blocks.n = q->first_block = 0;
-    if (!vec_push(&q->blocks, b))
+    if (!vec_reserve(&q->blocks, q->blocks.n + 1) || !make_room(q->room, block, *bytes))
         return false;
-    *bytes += packed_events_size(b.events);
+    block->first = first;
+    block->epoch = epoch;
+    q->blocks.p[q->blocks.n++] = *block;
+    *bytes += memory_of(block);
     return true;
 }
 
@@ -28,19 +52,20 @@ bool sort_queue_seal(struct sort_queue *q, size_t *bytes)
         return true;
     struct sort_block b = sort_block_describe(q->fresh, q->n_fresh, q->tied);
     b.events = packed_events_make(q->fresh, q->n_fresh);
-    if (!b.events || !add_block(q, b, q->pushed - q->n_fresh, q->fresh_epoch, bytes)) {
-        mem_free(b.events);
+    if (!b.events || !add_block(q, &b, q->pushed - q->n_fresh, q->fresh_epoch, bytes)) {
+        sort_block_free(&b);
         return false;
     }
     q->n_fresh = 0;
     return true;
 }
 
-bool sort_queue_push_block(struct sort_queue *q, const struct sort_block *b, uint64_t epoch, size_t *bytes)
+bool sort_queue_push_block(struct sort_queue *q, struct sort_block *b, uint64_t epoch, size_t *bytes)
 {
-    if (!sort_queue_seal(q, bytes) || !add_block(q, *b, q->pushed, epoch, bytes))
+    if (!sort_queue_seal(q, bytes) || !add_block(q, b, q->pushed, epoch, bytes))
         return false;
     q->pushed += b->events->n;
+    b->events = NULL;
     return true;
 }
 
@@ -116,8 +141,8 @@ static bool sort_blocks(struct sort_queue *q, size_t from, size_t to, uint64_t h
         ok = packed != NULL;
         if (!ok)
             break;
-        *bytes = *bytes - packed_events_size(b->events) + packed_events_size(packed);
-        mem_free(b->events);
+        *bytes = *bytes - memory_of(b) + packed_events_size(packed);
+        sort_block_free(b);
         *b = sort_block_describe(all + done + gone, count - gone, q->tied);
         b->events = packed;
         b->first = first + done;
@@ -244,8 +269,8 @@ void sort_queue_drop_front(struct sort_queue *q, size_t *bytes)
 {
     struct sort_block *b = &q->blocks.p[q->first_block++];
     q->head = b->first + b->events->n;
-    *bytes -= packed_events_size(b->events);
-    mem_free(b->events);
+    *bytes -= memory_of(b);
+    sort_block_free(b);
     if (q->first_block == q->blocks.n)
         free_front(q);
 }
@@ -268,7 +293,7 @@ void sort_queue_end(struct sort_queue *q, const struct sort_event *rest, uint32_
 void sort_queue_free(struct sort_queue *q)
 {
     for (size_t i = q->first_block; i < q->blocks.n; i++)
-        mem_free(q->blocks.p[i].events);
+        sort_block_free(&q->blocks.p[i]);
     vec_free(&q->blocks);
     mem_free(q->fresh);
     free_front(q);

@@ -5,8 +5,15 @@
 #ifndef MERIDIAN_IMPORTER_SORT_QUEUE_H
 #define MERIDIAN_IMPORTER_SORT_QUEUE_H
 
+#include "base/spill.h"
 #include "base/vec.h"
 #include "importer/sort/event_block.h"
+
+/* Where blocks go that are too many for memory: all queues of a sorter share it. */
+struct sort_room {
+    struct spill *file; /* NULL: nowhere */
+    size_t memory;      /* from so many bytes on */
+};
 
 struct sort_queue {
     VEC(struct sort_block)
@@ -23,6 +30,7 @@ struct sort_queue {
 
     struct sort_event *front; /* room for the first block, unpacked: `front_cap` events */
     uint32_t front_cap;
+    const struct sort_room *room;
     sort_parse_fn parse;
     void *owner;
     uint32_t number;
@@ -57,8 +65,8 @@ bool sort_queue_seal(struct sort_queue *q, size_t *bytes);
 /* Appends n events, as sort_queue_push() does one. */
 bool sort_queue_push_run(struct sort_queue *q, const struct sort_event *e, size_t n, uint64_t epoch, size_t *bytes);
 
-/* Appends the events of a block, which is the queue's now; not for tied queues. */
-bool sort_queue_push_block(struct sort_queue *q, const struct sort_block *b, uint64_t epoch, size_t *bytes);
+/* Appends the events of a block, which is the queue's now and is left empty; not for tied queues. */
+bool sort_queue_push_block(struct sort_queue *q, struct sort_block *b, uint64_t epoch, size_t *bytes);
 
 /* --- the merging side: it has the blocks that it has not passed yet to itself ------------------------------------ */
 

@@ -39,6 +39,7 @@ bool sorter_open_queue(struct sorter *s, uint32_t queue, sort_parse_fn parse, vo
         return false;
     }
     q->number = queue;
+    q->room = &s->room;
     q->parse = parse;
     q->owner = owner;
     return true;
@@ -163,7 +164,6 @@ void sorter_push_block(struct sorter *s, uint32_t queue, struct sort_block *b)
         sort_block_free(b);
         s->failed = true;
     } else {
-        b->events = NULL;
         s->failed |= !list_queue(s, q);
         s->max_ts = b->max_ts > s->max_ts ? b->max_ts : s->max_ts;
         s->peak_bytes = s->bytes > s->peak_bytes ? s->bytes : s->peak_bytes;
@@ -195,6 +195,13 @@ void sorter_force_full_sort(struct sorter *s)
 {
     if (!s->order.emitted)
         s->full_sort = true;
+}
+
+void sorter_spill(struct sorter *s, uint64_t memory)
+{
+    if (!s->room.file)
+        s->room.file = spill_open(0);
+    s->room.memory = memory;
 }
 
 void sorter_set_epoch(struct sorter *s, uint64_t epoch)
@@ -273,5 +280,6 @@ void sorter_close(struct sorter *s)
     vec_free(&s->feeds);
     vec_free(&s->order.leaves);
     vec_free(&s->order.tree.nodes);
+    spill_close(s->room.file);
     mem_free(s);
 }

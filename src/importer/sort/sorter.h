@@ -72,6 +72,10 @@ static inline void sort_ask_ahead(const struct sort_event *e, size_t left, uint3
  * there are `from_events` events or more; 0: never, which is what a sorter begins with. */
 void sorter_use_thread(struct sorter *s, uint64_t from_events);
 
+/* From so many bytes of events on, what comes goes to a file (base/spill.h): a window may be the whole of a recording
+ * that is larger than memory. Room in it is used once; it goes with the sorter. */
+void sorter_spill(struct sorter *s, uint64_t memory);
+
 /* The largest timestamp pushed so far (0 when none). */
 int64_t sorter_max_ts(const struct sorter *s);
 

@@ -60,6 +60,7 @@ struct sorter {
     unsigned flushes;     /* since the last effective read of the buffers */
     size_t bytes;
     size_t peak_bytes;
+    struct sort_room room;
     uint64_t epoch;
     void (*released)(void *ctx, uint64_t oldest);
     void *released_ctx;

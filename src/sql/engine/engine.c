@@ -2,6 +2,7 @@
 #include "sql/engine.h"
 
 #include "base/alloc.h"
+#include "base/memory_limit.h"
 #include "sql/engine/harden.h"
 #include "sql/engine/heap.h"
 #include "sql/engine/prelude.h"
@@ -126,6 +127,7 @@ int engine_open(struct engine **out, struct storage *st, struct error *err)
     e->storage = st;
     e->interrupted = &e->own_interrupt;
     e->error_offset = -1;
+    e->machine_bytes = memory_of_machine();
     int rc = open_sqlite(e, err);
     if (rc == 0)
         rc = vtab_register_builtin(e, err);
@@ -276,11 +278,10 @@ int engine_prepare(struct engine *e, struct slice sql, sqlite3_stmt **stmt, size
 
 uint64_t engine_rows_max_bytes(const struct engine *e)
 {
-    const uint64_t least = 768ull << 20, most = 3072ull << 20;
-    uint64_t quarter = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 4;
+    const uint64_t quarter = e->machine_bytes / 4, most = 3072ull << 20;
     if (e->plan_max_bytes)
         return e->plan_max_bytes;
-    return quarter < least ? least : quarter > most ? most : quarter;
+    return quarter < most ? quarter : most;
 }
 
 void engine_limit_memory(struct engine *e, uint64_t bytes)

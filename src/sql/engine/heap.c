@@ -6,10 +6,10 @@
 #include "sql/engine/heap.h"
 
 #include "base/alloc.h"
+#include "base/memory_limit.h"
 
 #include <sqlite3.h>
 #include <stdatomic.h>
-#include <unistd.h>
 
 static sqlite3_mem_methods inner; /* SQLite's own; set once, before SQLite starts */
 static atomic_llong held;
@@ -100,6 +100,12 @@ bool sql_heap_take(int64_t bytes)
     return may_take(bytes) || none();
 }
 
+bool sql_heap_take_half(int64_t bytes)
+{
+    int64_t half = atomic_load_explicit(&limit, memory_order_relaxed) / 2;
+    return sql_heap_held() + bytes <= half && sql_heap_take(bytes);
+}
+
 void sql_heap_give(int64_t bytes)
 {
     note(-bytes);
@@ -122,7 +128,6 @@ int64_t sql_heap_held(void)
 
 void sql_heap_install(void)
 {
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     static atomic_flag begun = ATOMIC_FLAG_INIT;
     if (atomic_flag_test_and_set(&begun) || sqlite3_config(SQLITE_CONFIG_GETMALLOC, &inner) != SQLITE_OK ||
         !inner.xMalloc)
@@ -131,7 +136,7 @@ void sql_heap_install(void)
     ours.xMalloc = heap_malloc;
     ours.xFree = heap_free;
     ours.xRealloc = heap_realloc;
-    sql_heap_limit(pages > 0 && page > 0 ? (int64_t)pages / 2 * page : INT64_MAX);
+    sql_heap_limit((int64_t)(memory_of_machine() / 2));
     sqlite3_config(SQLITE_CONFIG_MALLOC, &ours);
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* its counts would take a lock */
 }

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Makes SQLite allocate through us, with a limit of half of this machine's memory. Before SQLite starts; later, or a
- * second time, it does nothing. */
+/* Makes SQLite allocate through us, with a limit of half of what the process may have. Before SQLite starts; later, or
+ * a second time, it does nothing. */
 void sql_heap_install(void);
 
 /* Another limit, of all engines of the process together. */
@@ -36,6 +36,10 @@ void sql_heap_set_gated(bool gated);
 /* The same for memory of SQLite's that others allocate for it: false when it is not to be had. */
 bool sql_heap_take(int64_t bytes);
 void sql_heap_give(int64_t bytes);
+
+/* Takes them while SQLite holds no more than half of what it may: what could be on a disk leaves the rest to what
+ * cannot. */
+bool sql_heap_take_half(int64_t bytes);
 
 /* Bytes that SQLite holds now. */
 int64_t sql_heap_held(void);

@@ -1,14 +1,18 @@
-/* Files that are memory. SQLite's own ("memdb") are one allocation each, of which it makes none above 2 GiB, doubled
- * whenever it is full: a sort of more than 1 GiB failed. These are mappings, which grow without being copied. */
+/* Files that are memory, until there is too much of them. SQLite's own ("memdb") are one allocation each, of which it
+ * makes none above 2 GiB, doubled whenever it is full: a sort of more than 1 GiB failed. These are mappings, which grow
+ * without being copied; of a file on a disk, when memory is scarce. */
 #include "sql/engine/memory_file.h"
 
 #include "base/alloc.h"
+#include "base/spill.h"
 #include "sql/engine/heap.h"
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { STEP = 64 << 10, SECTOR = 4096 };
 
@@ -17,6 +21,7 @@ struct memory_file {
     uint8_t *p;
     int64_t size, room; /* bytes of the file; of the mapping */
     int fetched;        /* pieces that SQLite points into: the mapping must not move */
+    int disk;           /* the file that is mapped; -1: it is memory */
 };
 
 static struct memory_file *file_of(sqlite3_file *f)
@@ -29,8 +34,11 @@ static int close_file(sqlite3_file *file)
     struct memory_file *f = file_of(file);
     if (f->p)
         munmap(f->p, (size_t)f->room);
-    sql_heap_give(f->size);
-    *f = (struct memory_file){.p = NULL};
+    if (f->disk < 0)
+        sql_heap_give(f->size);
+    else
+        close(f->disk);
+    *f = (struct memory_file){.disk = -1};
     return SQLITE_OK;
 }
 
@@ -44,10 +52,48 @@ static int read_file(sqlite3_file *file, void *out, int n, sqlite3_int64 at)
     return there == n ? SQLITE_OK : SQLITE_IOERR_SHORT_READ;
 }
 
+/* Its room is reserved before it is used: a full disk is no fault later. */
+static void *map_disk(int disk, int64_t room)
+{
+    if (posix_fallocate(disk, 0, room) != 0)
+        return MAP_FAILED;
+    return mmap(NULL, (size_t)room, PROT_READ | PROT_WRITE, MAP_SHARED, disk, 0);
+}
+
+static bool write_all(int disk, const uint8_t *p, int64_t size)
+{
+    for (int64_t at = 0, n; at < size; at += n)
+        if ((n = pwrite(disk, p + at, (size_t)(size - at), at)) <= 0)
+            return false;
+    return true;
+}
+
+/* From here on it is a file on a disk. False when there is none, or SQLite points into it: it stays what it is. */
+static bool move_to_disk(struct memory_file *f)
+{
+    int disk = f->fetched ? -1 : spill_file_open();
+    int64_t room = f->room > STEP ? f->room : STEP;
+    void *p = disk >= 0 && write_all(disk, f->p, f->size) ? map_disk(disk, room) : MAP_FAILED;
+    if (p == MAP_FAILED) {
+        if (disk >= 0)
+            close(disk);
+        return false;
+    }
+    if (f->p)
+        munmap(f->p, (size_t)f->room);
+    sql_heap_give(f->size);
+    f->p = p;
+    f->room = room;
+    f->disk = disk;
+    return true;
+}
+
 static bool make_room(struct memory_file *f, int64_t size)
 {
     int64_t room = f->room + f->room / 4;
     room = ((room > size ? room : size) + STEP - 1) / STEP * STEP;
+    if (f->disk >= 0 && posix_fallocate(f->disk, f->room, room - f->room) != 0)
+        return false;
     void *p =
         f->p ? mremap(f->p, (size_t)f->room, (size_t)room, MREMAP_MAYMOVE)
              : mmap(NULL, (size_t)room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -58,14 +104,15 @@ static bool make_room(struct memory_file *f, int64_t size)
     return true;
 }
 
-/* Bytes behind the old end are 0. */
 static int grow(struct memory_file *f, int64_t size)
 {
     if (size > f->room && f->fetched)
         return SQLITE_FULL;
-    if (!sql_heap_take(size - f->size))
+    if (f->disk < 0 && !sql_heap_take_half(size - f->size) && !move_to_disk(f) && !sql_heap_take(size - f->size))
         return SQLITE_IOERR_NOMEM;
     if (size > f->room && !make_room(f, size)) {
+        if (f->disk >= 0)
+            return SQLITE_FULL;
         sql_heap_give(size - f->size);
         return SQLITE_IOERR_NOMEM;
     }
@@ -76,10 +123,25 @@ static int grow(struct memory_file *f, int64_t size)
 static int write_file(sqlite3_file *file, const void *p, int n, sqlite3_int64 at)
 {
     struct memory_file *f = file_of(file);
-    int rc = at + n > f->size ? grow(f, at + n) : SQLITE_OK;
-    if (rc == SQLITE_OK)
-        memcpy(f->p + at, p, (size_t)n);
-    return rc;
+    int64_t end = f->size;
+    int rc = at + n > end ? grow(f, at + n) : SQLITE_OK;
+    if (rc != SQLITE_OK)
+        return rc;
+    if (f->disk >= 0 && at > end)
+        memset(f->p + end, 0, (size_t)(at - end)); /* there may be what was cut off */
+    memcpy(f->p + at, p, (size_t)n);
+    return SQLITE_OK;
+}
+
+/* Memory from there on; what is behind the end is 0. */
+static void give_back(struct memory_file *f, int64_t size)
+{
+    int64_t whole = (size + SECTOR - 1) / SECTOR * SECTOR;
+    int64_t here = whole < f->size ? whole : f->size;
+    memset(f->p + size, 0, (size_t)(here - size));
+    if (whole < f->size && madvise(f->p + whole, (size_t)(f->room - whole), MADV_DONTNEED) != 0)
+        memset(f->p + whole, 0, (size_t)(f->size - whole));
+    sql_heap_give(f->size - size);
 }
 
 static int truncate_file(sqlite3_file *file, sqlite3_int64 size)
@@ -87,12 +149,8 @@ static int truncate_file(sqlite3_file *file, sqlite3_int64 size)
     struct memory_file *f = file_of(file);
     if (size >= f->size)
         return SQLITE_OK;
-    int64_t whole = (size + SECTOR - 1) / SECTOR * SECTOR;
-    int64_t here = whole < f->size ? whole : f->size;
-    memset(f->p + size, 0, (size_t)(here - size));
-    if (whole < f->size && madvise(f->p + whole, (size_t)(f->room - whole), MADV_DONTNEED) != 0)
-        memset(f->p + whole, 0, (size_t)(f->size - whole));
-    sql_heap_give(f->size - size);
+    if (f->disk < 0)
+        give_back(f, size);
     f->size = size;
     return SQLITE_OK;
 }
@@ -183,5 +241,5 @@ void memory_file_open(sqlite3_file *file)
                                                .xDeviceCharacteristics = characteristics,
                                                .xFetch = fetch,
                                                .xUnfetch = unfetch};
-    *file_of(file) = (struct memory_file){.base.pMethods = &methods};
+    *file_of(file) = (struct memory_file){.base.pMethods = &methods, .disk = -1};
 }
