@@ -235,7 +235,8 @@ static bool on_described_track(struct event *e, uint64_t uuid)
         return false;
     if (e->track->scope == SCOPE_THREAD) {
         e->utid = e->track->utid;
-        e->upid = process_tracker_thread_process(e->m->processes, e->utid);
+        if (e->has_legacy)
+            e->upid = process_tracker_thread_process(e->m->processes, e->utid);
         return true;
     }
     if (e->track->scope == SCOPE_PROCESS)
@@ -549,32 +550,39 @@ static void tell_of_processes(struct event *e)
         track_event_android_process(e->t, e->ts, e->bytes);
 }
 
-void track_event_analyze(struct packet *p)
-{
-    struct content_analysis *content = content_analysis_of(p->m->im);
-    if (!content)
-        return;
-    struct event e = {.t = p->m->track_event, .m = p->m, .g = p->gen, .bytes = p->field, .quiet = true};
-    if (read_event(&e, p->field))
-        content_analysis_packet(content, p->bytes,
-                                &(struct content_annotation){{"event.category", "event.name"}, {e.category, e.name}});
-}
-
-/* An event that nothing is known of but this. What is of the older format alone is not cleared. */
+/* An event that nothing is known of but this. What is of the older format alone is not cleared, and the rest in two
+ * pieces: of one, gcc makes a loop over words, whose stores the next reads wait for. */
 static inline void event_open(struct event *e, struct track_event_machine *t, int64_t ts, struct slice bytes,
                               struct seq_generation *g)
 {
-    memset(e, 0, offsetof(struct event, legacy.id_field));
+    enum { CLEARED = offsetof(struct event, legacy.id_field), FIRST = 64 };
+    memset(e, 0, FIRST);
+    memset((char *)e + FIRST, 0, CLEARED - FIRST);
     e->t = t;
     e->m = t->m;
     e->g = g;
     e->ts = ts;
     e->bytes = bytes;
+    e->sequence = NULL;
+    e->extra = NULL;
     e->row = UINT32_MAX;
     e->set = TRACK_SET_NONE;
     e->utid = e->marks.utid = UTID_NONE;
     e->upid = UPID_NONE;
     e->thread_ts = e->thread_instructions = COL_NULL;
+}
+
+void track_event_analyze(struct packet *p)
+{
+    struct content_analysis *content = content_analysis_of(p->m->im);
+    if (!content)
+        return;
+    struct event e;
+    event_open(&e, p->m->track_event, p->ts, p->field, p->gen);
+    e.quiet = true;
+    if (read_event(&e, p->field))
+        content_analysis_packet(content, p->bytes,
+                                &(struct content_annotation){{"event.category", "event.name"}, {e.category, e.name}});
 }
 
 static void parse_event(struct track_event_machine *t, int64_t ts, struct slice bytes, struct seq_generation *g,

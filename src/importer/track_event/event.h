@@ -19,6 +19,23 @@ struct legacy_event {
 };
 
 struct event {
+    /* Cleared for each event, up to the first members of `legacy`. */
+    uint32_t type;
+    uint32_t n_categories;
+    strid category, name;
+    bool has_legacy, has_type, has_track, has_real, has_args, has_flows, has_name_text, has_callstack, has_gpu,
+        has_mojo, has_process, lists_processes;
+    bool quiet;    /* what is wrong with it is not counted: it is read once more than it is parsed */
+    bool is_async; /* a legacy asynchronous event */
+    uint64_t name_iid;
+    struct slice log_message;
+    int64_t counter;
+    struct track_event_track *track; /* where it goes: a described track, else `row`, or `set` with `cookie` */
+    int64_t cookie;
+    struct track_event_marks marks;
+    struct legacy_event legacy;
+
+    /* Set for each event. */
     struct track_event_machine *t;
     struct machine_ctx *m;
     struct seq_generation *g;
@@ -26,27 +43,15 @@ struct event {
     int64_t ts;
     struct slice bytes;
     const struct track_event_extra *extra;
-
-    uint32_t type;
-    bool has_legacy, has_type, has_track, has_real, has_args, has_flows, has_name_text, has_callstack, has_gpu,
-        has_mojo, has_process, lists_processes;
-    bool quiet;    /* what is wrong with it is not counted: it is read once more than it is parsed */
-    bool is_async; /* a legacy asynchronous event */
-    uint64_t track_uuid, name_iid;
-    uint32_t n_categories;
-    strid category, name;
-    struct slice name_text, log_message;
-    int64_t counter;
-    double counter_real;
-
-    /* Where it goes: a described track, a row, or a set with the slice's cookie. */
-    struct track_event_track *track;
     uint32_t row, set;
-    int64_t cookie;
-    uint32_t utid, upid; /* UTID_NONE, UPID_NONE when it has none */
+    uint32_t utid; /* UTID_NONE when it has none */
+    uint32_t upid; /* UPID_NONE likewise, and for an event of a described thread that has no legacy_event */
     int64_t thread_ts, thread_instructions;
-    struct track_event_marks marks;
-    struct legacy_event legacy;
+
+    /* Set with has_track, has_real, has_name_text. */
+    uint64_t track_uuid;
+    double counter_real;
+    struct slice name_text;
 };
 
 #define LEGACY_HAS(e, field) ((e)->legacy.has >> (field)&1)

@@ -211,18 +211,44 @@ static inline bool track_event_is_sandboxed_tid(int64_t tid)
 int64_t track_event_monotonic(struct packet *p, int64_t ns);
 
 /* --- descriptors.c, tracks.c --- */
-struct track_event_track *track_event_track_find(struct track_event_machine *t, uint64_t uuid);
-struct track_event_track *track_event_track_get(struct track_event_machine *t,
-                                                uint64_t uuid); /* made when new; NULL: out of memory */
+struct track_event_track *track_event_track_look_up(struct track_event_machine *t, uint64_t uuid);
+static inline struct track_event_track **track_event_track_recent(struct track_event_machine *t, uint64_t uuid)
+{
+    return &t->recent[(uuid * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (TRACKS_RECENT - 1)];
+}
+/* NULL when there is none. */
+static inline struct track_event_track *track_event_track_find(struct track_event_machine *t, uint64_t uuid)
+{
+    struct track_event_track *recent = *track_event_track_recent(t, uuid);
+    return recent && recent->uuid == uuid ? recent : track_event_track_look_up(t, uuid);
+}
+/* Made when new; NULL: out of memory. */
+struct track_event_track *track_event_track_make(struct track_event_machine *t, uint64_t uuid);
+static inline struct track_event_track *track_event_track_get(struct track_event_machine *t, uint64_t uuid)
+{
+    struct track_event_track *k = track_event_track_find(t, uuid);
+    return k ? k : track_event_track_make(t, uuid);
+}
 /* Counts what is wrong with a track, and notes its uuid under `key` in the log. */
 void track_event_track_error(struct track_event_machine *t, enum stat_key stat, const char *key, uint64_t uuid);
 /* Gives the track its thread, process and parent; false, and counted, when its parents do not lead to the top (yet).
  * event_name: for tracks without a name. */
-bool track_event_track_resolve(struct track_event_machine *t, struct track_event_track *k, strid event_name);
+bool track_event_track_try_resolve(struct track_event_machine *t, struct track_event_track *k, strid event_name);
+static inline bool track_event_track_resolve(struct track_event_machine *t, struct track_event_track *k,
+                                             strid event_name)
+{
+    return k->resolved || track_event_track_try_resolve(t, k, event_name);
+}
 enum track_event_moment { AT_BEGIN, AT_END, AT_INSTANT };
 /* The row of `track` for a slice of a resolved track. */
-uint32_t track_event_track_row(struct track_event_machine *t, struct track_event_track *k,
-                               enum track_event_moment moment);
+uint32_t track_event_track_make_row(struct track_event_machine *t, struct track_event_track *k,
+                                    enum track_event_moment moment);
+static inline uint32_t track_event_track_row(struct track_event_machine *t, struct track_event_track *k,
+                                             enum track_event_moment moment)
+{
+    bool known = k->row != UINT32_MAX && k->set == TRACK_SET_NONE;
+    return known ? k->row : track_event_track_make_row(t, k, moment);
+}
 /* The row that stands for the track itself: counters, states, parents. */
 uint32_t track_event_track_own_row(struct track_event_machine *t, struct track_event_track *k);
 /* Its name may have changed. */

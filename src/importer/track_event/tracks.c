@@ -1,21 +1,15 @@
 /* What a track's uuid stands for: its thread or process, its parent, and its rows of `track`. */
 #include "importer/track_event/track_event_internal.h"
 
-struct track_event_track *track_event_track_find(struct track_event_machine *t, uint64_t uuid)
+struct track_event_track *track_event_track_look_up(struct track_event_machine *t, uint64_t uuid)
 {
-    struct track_event_track **recent = &t->recent[(uuid * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (TRACKS_RECENT - 1)];
-    if (*recent && (*recent)->uuid == uuid)
-        return *recent;
     const uint64_t *at = u64map_get(&t->tracks, uuid);
-    return at ? *recent = (struct track_event_track *)(uintptr_t)*at : NULL;
+    return at ? *track_event_track_recent(t, uuid) = (struct track_event_track *)(uintptr_t)*at : NULL;
 }
 
-struct track_event_track *track_event_track_get(struct track_event_machine *t, uint64_t uuid)
+struct track_event_track *track_event_track_make(struct track_event_machine *t, uint64_t uuid)
 {
-    struct track_event_track *k = track_event_track_find(t, uuid);
-    if (k)
-        return k;
-    k = arena_zalloc(&t->arena, sizeof *k);
+    struct track_event_track *k = arena_zalloc(&t->arena, sizeof *k);
     if (!k || !u64map_set(&t->tracks, uuid, (uint64_t)(uintptr_t)k)) {
         t->m->im->failed = true;
         return NULL;
@@ -146,9 +140,9 @@ static void resolve(struct track_event_machine *t, struct track_event_track *k, 
     k->parent_track = parent;
 }
 
-bool track_event_track_resolve(struct track_event_machine *t, struct track_event_track *k, strid event_name)
+bool track_event_track_try_resolve(struct track_event_machine *t, struct track_event_track *k, strid event_name)
 {
-    if (!k->resolved && !hierarchy_is_sound(t, k))
+    if (!hierarchy_is_sound(t, k))
         return false;
     resolve(t, k, event_name);
     return true;
@@ -234,8 +228,8 @@ static void make_row(struct track_event_machine *t, struct track_event_track *k)
     k->set = track_set_intern(im->tracks, t->m->id, &spec);
 }
 
-uint32_t track_event_track_row(struct track_event_machine *t, struct track_event_track *k,
-                               enum track_event_moment moment)
+uint32_t track_event_track_make_row(struct track_event_machine *t, struct track_event_track *k,
+                                    enum track_event_moment moment)
 {
     struct track_tracker *tracks = t->m->im->tracks;
     if (k->row == UINT32_MAX && k->set == TRACK_SET_NONE)
