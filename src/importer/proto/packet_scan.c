@@ -25,44 +25,6 @@ static inline void take_first_timestamp(struct pb_cursor *c, struct packet_scan 
     c->p += n ? n + 1 : 0;
 }
 
-/* The number behind a tag of one byte: the bytes of both, when the number has up to 4 bytes, else 0. Recorders write
- * lengths in 4 bytes, before they know them. */
-static inline unsigned number_behind_tag(uint64_t word, uint64_t *value)
-{
-    *value = word >> 8 & 0x7f;
-    return word & 0x8000 ? pb_word_varint(word & ~(uint64_t)0xff, 0, value) : 2;
-}
-
-/* The fields that come next as long as they are what most packets have and nothing else: small numbers of the sequence,
- * and one message that has a handler. There are 8 bytes in the packet. */
-static inline void take_plain_fields(const struct packet_fields *fields, struct pb_cursor *c, struct packet_scan *s)
-{
-    const uint8_t *p = c->p, *end = c->end;
-    while (p < end) {
-        uint64_t word = pb_word(p, end), value;
-        size_t n = number_behind_tag(word, &value), left = (size_t)(end - p);
-        uint8_t tag = (uint8_t)word;
-        if (!n || n > left)
-            break;
-        if (tag == (TRACE_PACKET_TRACK_EVENT << 3 | PB_BYTES)) {
-            if (s->n_handled || !fields->handler[TRACE_PACKET_TRACK_EVENT] || value > left - n)
-                break;
-            s->track_event = true;
-            s->first_handled = p;
-            s->handled[s->n_handled++] = (struct pb_field){TRACE_PACKET_TRACK_EVENT, PB_BYTES, value, p + n};
-            n += value;
-        } else if (tag == (TRACE_PACKET_SEQUENCE_FLAGS << 3 | PB_VARINT)) {
-            s->flags = (uint32_t)value;
-        } else if (tag == (TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID << 3 | PB_VARINT)) {
-            s->sequence_id = (uint32_t)value;
-        } else {
-            break;
-        }
-        p += n;
-    }
-    c->p = p;
-}
-
 static inline bool is_plain(const struct packet_scan *s)
 {
     return s->n_handled == 1 && s->sequence_id && !(s->flags & PACKET_FLAG_CLEARED) &&
@@ -76,12 +38,6 @@ void packet_scan_read(const struct packet_fields *fields, struct slice bytes, st
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     take_first_timestamp(&c, s);
-    if (bytes.len >= sizeof(uint64_t))
-        take_plain_fields(fields, &c, s);
-    if (c.p == c.end) {
-        s->plain = is_plain(s);
-        return;
-    }
     for (const uint8_t *tag = c.p; pb_next(&c, &f); tag = c.p) {
         switch (f.id) {
         case TRACE_PACKET_TRUSTED_UID:

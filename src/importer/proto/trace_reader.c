@@ -7,7 +7,7 @@
 #include "importer/core/sequence.h"
 #include "importer/proto/content_analysis.h"
 #include "importer/proto/machine_losses.h"
-#include "importer/proto/packet_scan.h"
+#include "importer/proto/plain_packet.h"
 #include "importer/proto/special_packets.h"
 #include "importer/proto/trace_end.h"
 #include "importer/proto/trace_outline.h"
@@ -50,7 +50,8 @@ struct proto_reader {
     bool at_end; /* clocks that are unknown now stay unknown */
     bool damaged;
     struct machine_ctx *plain; /* plain packets are of this machine, whose sequences are there; NULL: look first */
-    struct slice file;         /* in memory as a whole, and not looked through for clock rounds yet */
+    const struct packet_handler *plain_event; /* the one handler of track events; NULL: it is not as simple */
+    struct slice file;                        /* in memory as a whole, and not looked through for clock rounds yet */
 };
 
 static void add_handlers(struct proto_reader *r, const struct packet_handler *table)
@@ -79,6 +80,9 @@ struct proto_reader *proto_reader_open(struct importer *im, const struct packet_
     r->fields.first_early = r->n_handlers + 1;
     for (size_t i = 0; i < n_early; i++)
         add_handlers(r, early[i]);
+    uint8_t event = r->fields.handler[TRACE_PACKET_TRACK_EVENT];
+    if (event && !r->next[event] && r->handlers[event]->tokenize && !r->handlers[event]->parse)
+        r->plain_event = r->handlers[event];
     return r;
 }
 
@@ -114,10 +118,10 @@ bool proto_reader_has_deferred(const struct proto_reader *r)
 
 /* The clock that the packet's time is of: its own, else the sequence's, else the trace's default. 0: trace time itself.
  * Chrome's first recorders did not say that theirs was MONOTONIC. */
-static uint32_t effective_clock(const struct packet *p, const struct packet_scan *s)
+static inline uint32_t effective_clock(const struct packet *p, uint32_t own, bool chrome)
 {
-    uint32_t clock = s->clock_id ? s->clock_id : p->gen->default_clock;
-    if (!clock && s->chrome)
+    uint32_t clock = own ? own : p->gen->default_clock;
+    if (!clock && chrome)
         clock = CLOCK_ID_MONOTONIC;
     return clock ? clock : p->m->sequences->default_clock;
 }
@@ -137,41 +141,50 @@ static void log_part(const struct packet *p, enum stat_key stat, struct slice pa
 
 enum resolved { RESOLVED, DEFER, DROP };
 
-static enum resolved resolve_timestamp(struct proto_reader *r, struct packet *p, const struct packet_scan *s)
+/* Makes p->ts, which is of that clock, trace time. */
+static enum resolved resolve_clock(struct proto_reader *r, struct packet *p, uint32_t clock, bool chrome)
+{
+    struct clock_id c = packet_clock(p, clock);
+    if (clock >= CLOCK_ID_FIRST_SEQUENCE && clock <= CLOCK_ID_LAST_SEQUENCE && p->gen->seq->id == 0) {
+        importer_fail(r->im, -MRD_EFORMAT,
+                      "packet at byte %lld: sequence-scoped clock %u without trusted_packet_sequence_id",
+                      (long long)p->byte_offset, clock);
+        skip(p, STAT_tokenizer_skipped_packets);
+        return DROP;
+    }
+    if (clock_graph_to_trace_time(r->im->clocks, c, p->ts, &p->ts) == 0)
+        return RESOLVED;
+    if (!r->at_end && sorter_can_full_sort(r->im->sorter))
+        return DEFER;
+    bool kept = chrome && clock == CLOCK_ID_MONOTONIC; /* as it stands: it is better than nothing */
+    if (r->at_end || kept)
+        clock_graph_record_failure(r->im->clocks, c, p->ts, p->byte_offset);
+    else
+        packet_log(p, STAT_clock_sync_failure_undeferrable_packet_loss, NULL, 0);
+    return kept ? RESOLVED : DROP;
+}
+
+static inline enum resolved resolve_own_timestamp(struct proto_reader *r, struct packet *p, uint64_t timestamp,
+                                                  uint32_t own_clock, bool chrome)
 {
     struct sequences *seqs = p->m->sequences;
-    if (!s->has_timestamp) {
-        int64_t max = sorter_max_ts(r->im->sorter);
-        p->ts = seqs->latest_ts > max ? seqs->latest_ts : max;
-        p->has_ts = false;
-        return RESOLVED;
-    }
+    uint32_t clock = effective_clock(p, own_clock, chrome);
     p->has_ts = true;
-    p->ts = (int64_t)s->timestamp;
-    uint32_t clock = effective_clock(p, s);
-    if (clock) {
-        struct clock_id c = packet_clock(p, clock);
-        if (clock >= CLOCK_ID_FIRST_SEQUENCE && clock <= CLOCK_ID_LAST_SEQUENCE && p->gen->seq->id == 0) {
-            importer_fail(r->im, -MRD_EFORMAT,
-                          "packet at byte %lld: sequence-scoped clock %u without trusted_packet_sequence_id",
-                          (long long)p->byte_offset, clock);
-            skip(p, STAT_tokenizer_skipped_packets);
-            return DROP;
-        }
-        if (clock_graph_to_trace_time(r->im->clocks, c, p->ts, &p->ts) != 0) {
-            if (!r->at_end && sorter_can_full_sort(r->im->sorter))
-                return DEFER;
-            bool kept = s->chrome && clock == CLOCK_ID_MONOTONIC; /* as it stands: it is better than nothing */
-            if (r->at_end || kept)
-                clock_graph_record_failure(r->im->clocks, c, p->ts, p->byte_offset);
-            else
-                packet_log(p, STAT_clock_sync_failure_undeferrable_packet_loss, NULL, 0);
-            if (!kept)
-                return DROP;
-        }
-    }
-    if (p->ts > seqs->latest_ts)
+    p->ts = (int64_t)timestamp;
+    enum resolved resolved = clock ? resolve_clock(r, p, clock, chrome) : RESOLVED;
+    if (resolved == RESOLVED && p->ts > seqs->latest_ts)
         seqs->latest_ts = p->ts;
+    return resolved;
+}
+
+static enum resolved resolve_timestamp(struct proto_reader *r, struct packet *p, const struct packet_scan *s)
+{
+    if (s->has_timestamp)
+        return resolve_own_timestamp(r, p, s->timestamp, s->clock_id, s->chrome);
+    struct sequences *seqs = p->m->sequences;
+    int64_t max = sorter_max_ts(r->im->sorter);
+    p->ts = seqs->latest_ts > max ? seqs->latest_ts : max;
+    p->has_ts = false;
     return RESOLVED;
 }
 
@@ -189,6 +202,14 @@ static bool machine_waits(const struct proto_reader *r, const struct machine_ctx
     return !r->at_end && remote_sync_waits(r->im->remote, m) && sorter_can_full_sort(r->im->sorter);
 }
 
+/* Keeps a packet until its clock is known. */
+static void defer(struct proto_reader *r, const struct packet *p)
+{
+    sorter_force_full_sort(r->im->sorter);
+    if (!vec_push(&r->deferred, (struct deferred){p->m, p->gen, p->bytes, p->byte_offset}))
+        r->im->failed = true;
+}
+
 /* The last leg: time, then the handlers of the packet's fields. */
 static inline void dispatch(struct proto_reader *r, struct packet *p, const struct packet_scan *s, bool waits)
 {
@@ -196,9 +217,7 @@ static inline void dispatch(struct proto_reader *r, struct packet *p, const stru
     case RESOLVED:
         break;
     case DEFER:
-        sorter_force_full_sort(r->im->sorter);
-        if (!vec_push(&r->deferred, (struct deferred){p->m, p->gen, p->bytes, p->byte_offset}))
-            r->im->failed = true;
+        defer(r, p);
         return;
     case DROP:
         return;
@@ -273,9 +292,9 @@ static bool update_sequence(struct proto_reader *r, struct packet *p, struct seq
     return !r->im->failed;
 }
 
-static bool state_is_there(struct proto_reader *r, struct packet *p, struct sequence *seq, const struct packet_scan *s)
+static inline bool state_is_there(struct proto_reader *r, struct packet *p, struct sequence *seq, uint32_t flags)
 {
-    if (!(s->flags & PACKET_FLAG_NEEDS_STATE))
+    if (!(flags & PACKET_FLAG_NEEDS_STATE))
         return true;
     if (!seq->id) {
         importer_fail(r->im, -MRD_EFORMAT,
@@ -357,7 +376,7 @@ static void read_on_sequence(struct proto_reader *r, struct machine_ctx *m, stru
     if (s->has_rare && read_special(r, &p, s))
         return;
     struct content_analysis *content = content_analysis_of(r->im);
-    if (!state_is_there(r, &p, seq, s)) {
+    if (!state_is_there(r, &p, seq, s->flags)) {
         static const char *const key = "skipped_packet";
         if (content)
             content_analysis_packet(
@@ -418,15 +437,49 @@ static void read_plain(struct proto_reader *r, struct slice bytes, const struct 
         return;
     seq->seen = true;
     struct packet p = packet_of(m, seq->gen, bytes, byte_offset, s);
-    if (state_is_there(r, &p, seq, s))
+    if (state_is_there(r, &p, seq, s->flags))
         dispatch(r, &p, s, false);
+}
+
+/* The same for a track event, which leaves nothing to be pushed. */
+static inline void read_plain_event(struct proto_reader *r, struct slice bytes, const struct plain_packet *s,
+                                    int64_t byte_offset)
+{
+    struct machine_ctx *m = r->plain;
+    struct sequence *seq = sequences_get(m->sequences, s->sequence_id);
+    if (!seq)
+        return;
+    seq->seen = true;
+    struct packet p = {.m = m,
+                       .gen = seq->gen,
+                       .field = s->event,
+                       .field_id = TRACE_PACKET_TRACK_EVENT,
+                       .byte_offset = byte_offset,
+                       .bytes = bytes,
+                       .trusted_pid = s->trusted_pid,
+                       .trusted_uid = s->trusted_uid};
+    if (!state_is_there(r, &p, seq, s->flags))
+        return;
+    switch (resolve_own_timestamp(r, &p, s->timestamp, s->clock_id, false)) {
+    case RESOLVED:
+        r->plain_event->tokenize(&p);
+        break;
+    case DEFER:
+        defer(r, &p);
+        break;
+    case DROP:
+        break;
+    }
 }
 
 static void read_packet(struct proto_reader *r, struct slice bytes, int64_t byte_offset)
 {
+    struct plain_packet event;
     struct packet_scan s;
-    if (!bytes.len)
+    if (r->plain && r->plain_event && plain_packet_read(bytes, &event)) {
+        read_plain_event(r, bytes, &event, byte_offset);
         return;
+    }
     packet_scan_read(&r->fields, bytes, &s);
     if (s.plain && bytes.len < QUEUED_WHOLE && (r->plain || begin_plain(r))) {
         read_plain(r, bytes, &s, byte_offset);
@@ -470,8 +523,16 @@ static void read_packet(struct proto_reader *r, struct slice bytes, int64_t byte
 static size_t next_field(const uint8_t *p, const uint8_t *end, struct slice *packet)
 {
     const uint8_t *at = p;
-    uint64_t tag, len = 0;
+    uint64_t tag, len = 0, word;
     *packet = slice_of(NULL, 0);
+    if (end - p >= 8 && *p == (TRACE_PACKET << 3 | PB_BYTES)) { /* of up to 256 MiB: nearly all */
+        memcpy(&word, p, sizeof word);
+        unsigned n = plain_number(word, &len);
+        if (n && len <= (uint64_t)(end - p) - n) {
+            *packet = slice_of(p + n, (size_t)len);
+            return n + (size_t)len;
+        }
+    }
     if (!pb_varint(&at, end, &tag))
         return end - p >= 10 ? SIZE_MAX : 0;
     if (tag >> 3 == 0 || tag >> 3 > 0x1fffffff)
