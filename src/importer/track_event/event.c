@@ -6,6 +6,7 @@
 #include "importer/proto/content_analysis.h"
 
 #include "wire/fields.h"
+#include "wire/pb_short.h"
 
 static void count(const struct event *e, enum stat_key stat)
 {
@@ -90,6 +91,39 @@ static void check_histogram(struct event *e, struct slice sample)
 
 enum { FIRST_EXTENSION = 60 };
 
+/* Reads the fields that most events have, as long as there are no others. */
+static inline void read_usual(struct event *e, struct pb_cursor *c, struct slice *category, uint64_t *category_iid)
+{
+    uint32_t value;
+    for (unsigned n; (n = pb_short_field(c, &value)) != 0; c->p += n)
+        switch (*c->p) {
+        case PB_TAG(TRACK_EVENT_TYPE, PB_VARINT):
+            e->type = value;
+            e->has_type = true;
+            break;
+        case PB_TAG(TRACK_EVENT_CATEGORY_IIDS, PB_VARINT):
+            *category_iid = value;
+            *category = (struct slice){0};
+            e->n_categories++;
+            break;
+        case PB_TAG(TRACK_EVENT_NAME_IID, PB_VARINT):
+            e->name_iid = value;
+            break;
+        case PB_TAG(TRACK_EVENT_TRACK_UUID, PB_VARINT):
+            e->track_uuid = value;
+            e->has_track = true;
+            break;
+        case PB_TAG(TRACK_EVENT_DEBUG_ANNOTATIONS, PB_BYTES):
+            if (value > (size_t)(c->end - c->p) - n)
+                return;
+            e->has_args = true;
+            n += value;
+            break;
+        default:
+            return;
+        }
+}
+
 /* Reads the event's fields. False when its bytes are damaged. Long: one case a field. */
 static bool read_event(struct event *e, struct slice bytes)
 {
@@ -97,7 +131,7 @@ static bool read_event(struct event *e, struct slice bytes)
     struct pb_field f;
     uint64_t category_iid = 0;
     struct slice category = {0};
-    while (pb_next(&c, &f)) {
+    for (read_usual(e, &c, &category, &category_iid); pb_next(&c, &f); read_usual(e, &c, &category, &category_iid)) {
         switch (f.id) {
         case TRACK_EVENT_CATEGORY_IIDS:
             if (f.wire == PB_BYTES) {

@@ -4,6 +4,7 @@
 #include "importer/profiling/stack_profile.h"
 #include "importer/track_event/track_event_internal.h"
 #include "wire/fields.h"
+#include "wire/pb_short.h"
 
 enum { TYPE_COUNTER = 4, TYPE_STATE = 5, EXTRA = UINT32_MAX };
 
@@ -31,12 +32,40 @@ static const uint64_t looked_at = BIT(TRACK_EVENT_TIMESTAMP_DELTA_US) | BIT(TRAC
                                   BIT(TRACK_EVENT_EXTRA_DOUBLE_COUNTER_TRACK_UUIDS) |
                                   BIT(TRACK_EVENT_EXTRA_DOUBLE_COUNTER_VALUES);
 
+/* Passes over the fields that most events begin with. */
+static inline void look_at_usual(struct pb_cursor *c, struct first_look *l)
+{
+    uint32_t value;
+    for (unsigned n; (n = pb_short_field(c, &value)) != 0; c->p += n)
+        switch (*c->p) {
+        case PB_TAG(TRACK_EVENT_TYPE, PB_VARINT):
+            l->has |= 1u << TRACK_EVENT_TYPE;
+            l->type = value;
+            break;
+        case PB_TAG(TRACK_EVENT_CATEGORY_IIDS, PB_VARINT):
+        case PB_TAG(TRACK_EVENT_NAME_IID, PB_VARINT):
+            break;
+        case PB_TAG(TRACK_EVENT_TRACK_UUID, PB_VARINT):
+            l->has |= 1u << TRACK_EVENT_TRACK_UUID;
+            l->track_uuid = value;
+            break;
+        case PB_TAG(TRACK_EVENT_CATEGORIES, PB_BYTES):
+        case PB_TAG(TRACK_EVENT_DEBUG_ANNOTATIONS, PB_BYTES):
+            if (value > (size_t)(c->end - c->p) - n)
+                return;
+            n += value;
+            break;
+        default:
+            return;
+        }
+}
+
 static bool look(struct slice bytes, struct first_look *l)
 {
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     memset(l, 0, offsetof(struct first_look, delta_us));
-    while (pb_next(&c, &f)) {
+    for (look_at_usual(&c, l); pb_next(&c, &f); look_at_usual(&c, l)) {
         if (f.id > 63 || !(looked_at >> f.id & 1))
             continue;
         if (f.id < TRACK_EVENT_CHROME_FRAME_REPORTER)
