@@ -100,8 +100,9 @@ void sorter_set_tie_from(struct sorter *s, uint32_t queue, int64_t ts)
         s->queues.p[queue]->tie_from = ts;
 }
 
-void sorter_push(struct sorter *s, uint32_t queue, struct sort_event e)
+void sorter_push_words(struct sorter *s, uint32_t queue, int64_t ts, uint64_t a, uint64_t b)
 {
+    struct sort_event e = {ts, a, b};
     if (__builtin_expect(e.ts < 0, 0)) {
         stats_add(s->stats, 0, STAT_trace_sorter_negative_timestamp_dropped, 1);
         return;

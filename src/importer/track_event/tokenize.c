@@ -369,15 +369,17 @@ enum tokenize_result track_event_tokenize_event(struct packet *p)
         p->m->im->failed = true;
         return TOKENIZE_DONE;
     }
-    struct sort_event event = {ts, (uint64_t)(uintptr_t)p->field.p, (uint64_t)p->field.len << 32 | p->gen->index};
+    uint64_t at = (uint64_t)(uintptr_t)p->field.p, len = p->field.len;
+    uint32_t generation = p->gen->index;
     if (e) {
         e->bytes = p->field.p;
-        e->len = (uint32_t)p->field.len;
-        e->generation = p->gen->index;
-        event.a = (uint64_t)(uintptr_t)e;
-        event.b = (uint64_t)EXTRA << 32;
+        e->len = (uint32_t)len;
+        e->generation = generation;
+        at = (uint64_t)(uintptr_t)e;
+        len = EXTRA;
+        generation = 0;
     }
-    sorter_push(p->m->im->sorter, t->queue, event);
+    sorter_push(p->m->im->sorter, t->queue, (struct sort_event){ts, at, len << 32 | generation});
     return TOKENIZE_DONE;
 }
 
