@@ -8,14 +8,16 @@ static void grow(struct kept_args *k)
     enum { WORTH_THE_MOST = 65536 };
     unsigned bits = k->grow_from == KEPT_FROM ? KEPT_BITS : KEPT_BITS_MOST;
     k->grow_from = k->grow_from == KEPT_FROM ? WORTH_THE_MOST : UINT64_MAX;
+    enum { LINE = _Alignof(struct kept_set) };
     k->shift = 64 - bits;
-    mem_free(k->recent);
-    k->recent = mem_zalloc(sizeof *k->recent << bits);
+    mem_free(k->memory);
+    k->memory = mem_zalloc((sizeof *k->recent << bits) + LINE);
+    k->recent = k->memory ? (void *)(((uintptr_t)k->memory + LINE) & ~(uintptr_t)(LINE - 1)) : NULL;
 }
 
 void kept_args_free(struct kept_args *k)
 {
-    mem_free(k->recent);
+    mem_free(k->memory);
     *k = (struct kept_args){0};
 }
 

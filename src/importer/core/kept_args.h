@@ -12,16 +12,18 @@
 /* Room for more of them the more sets are asked for: a trace of a few events costs little. */
 enum { KEPT_FROM = 1024, KEPT_BITS = 11, KEPT_BITS_MOST = 13, KEPT_SET_BYTES = 32 };
 
+/* A line of memory each. */
 struct kept_set {
-    uint64_t words[KEPT_SET_BYTES / 8]; /* the payload, by payload_words() */
-    uint64_t what;                      /* kept_what(); 0: none yet */
+    _Alignas(64) uint64_t words[KEPT_SET_BYTES / 8]; /* the payload, by payload_words() */
+    uint64_t what;                                   /* kept_what(); 0: none yet */
     argset set;
 };
 
 /* To be made by KEPT_ARGS. */
 struct kept_args {
     struct importer *im;
-    struct kept_set *recent; /* 1 << (64 - shift); NULL until that is worth its memory */
+    struct kept_set *recent; /* 1 << (64 - shift); NULL until that is worth its memory, */
+    void *memory;            /* where they stand */
     unsigned shift;          /* of a hash to its place */
     uint64_t n;              /* sets that were not found there and could have been, */
     uint64_t grow_from;      /* and how many it takes until there is room for more */
