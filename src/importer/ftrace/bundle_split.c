@@ -172,14 +172,15 @@ static void begin_part(struct ftrace_gather *g, struct bundle_split *s, enum bun
     g->blocks = &s->blocks[part];
 }
 
-/* False when it is damaged, or has to wait. */
+/* False when it is damaged, or has to wait. The event is written where it stays: a copy is read by words of 16 bytes,
+ * and of words that were written by halves just before the processor waits for both. */
 static inline bool split_event(struct slice event, struct ftrace_gather *g)
 {
-    struct sort_event e;
     uint32_t id;
-    if (event_start(event, &e, &id) != EVENT_READ || (id >= FIRST_EVENT_THAT_WAITS && ftrace_event_waits(id)))
+    if (event_start(event, ftrace_gather_next(g), &id) != EVENT_READ ||
+        (id >= FIRST_EVENT_THAT_WAITS && ftrace_event_waits(id)))
         return false;
-    ftrace_gather(g, e);
+    g->n++;
     return true;
 }
 

@@ -52,11 +52,18 @@ static inline void ftrace_gather_begin(struct ftrace_gather *g, struct sorter *s
 
 void ftrace_gather_flush(struct ftrace_gather *g);
 
-static inline void ftrace_gather(struct ftrace_gather *g, struct sort_event e)
+/* Where the next one goes; it counts once g->n does. */
+static inline struct sort_event *ftrace_gather_next(struct ftrace_gather *g)
 {
     if (g->n == SORT_BLOCK_EVENTS)
         ftrace_gather_flush(g);
-    g->events[g->n++] = e;
+    return &g->events[g->n];
+}
+
+static inline void ftrace_gather(struct ftrace_gather *g, struct sort_event e)
+{
+    *ftrace_gather_next(g) = e;
+    g->n++;
 }
 
 enum event_start { EVENT_READ, EVENT_WITHOUT_TIME, EVENT_WITHOUT_ID };

@@ -112,6 +112,7 @@ struct ftrace_cpu {
     bool seen_bundle;
     const struct ftrace_runner *runner;                           /* whom the last switch led to; NULL: not met yet */
     int64_t ucpu;                                                 /* row of cpu, -1 until an event is inserted */
+    struct sched_cpu *sched;                                      /* what runs there; NULL until a switch tells */
     uint32_t track_irq, track_softirq, track_hrtimer, track_napi; /* + 1; 0: not made yet */
 };
 
@@ -234,6 +235,13 @@ static inline int64_t ftrace_ucpu(struct ftrace_cpu *c)
     if (__builtin_expect(c->ucpu < 0, 0))
         c->ucpu = machine_ucpu(c->f->m, c->cpu);
     return c->ucpu;
+}
+/* NULL as of sched_tracker_cpu(). */
+static inline struct sched_cpu *ftrace_sched_cpu(struct ftrace_cpu *c)
+{
+    if (__builtin_expect(!c->sched, 0))
+        c->sched = sched_tracker_cpu(c->f->m->sched, c->cpu);
+    return c->sched;
 }
 void ftrace_args_init(struct ftrace_machine *f);
 

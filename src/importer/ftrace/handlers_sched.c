@@ -178,8 +178,8 @@ void ftrace_sched_switch(const struct ftrace_event *e, struct ftrace_cpu *c)
     struct switch_fields s;
     if (!switch_in_order(e, c, &s))
         switch_in_disorder(e, &s);
-    uint32_t prev = sched_tracker_switch(e->m->sched, e->cpu, e->ts, s.prev_pid, s.prev_name, (int64_t)s.prev_state,
-                                         s.next_pid, s.next_name, s.next_prio);
+    uint32_t prev = sched_tracker_switch_on(e->m->sched, ftrace_sched_cpu(c), e->ts, s.prev_pid, s.prev_name,
+                                            (int64_t)s.prev_state, s.next_pid, s.next_name, s.next_prio);
     if (!e->m->im->opt.no_ftrace_raw)
         ftrace_add_row(e, c, prev, 0);
 }

@@ -166,8 +166,8 @@ void ftrace_parse_switches(void *owner, const struct sort_event *events, size_t 
         struct sched_prev prev;
         if (dropped(f, s->ts))
             continue;
-        if (sched_tracker_switch_compact(f->m->sched, c->cpu, s->ts, prev_state, next_pid, next_prio, next_comm,
-                                         s->ts < f->soft_drop_before, &prev) &&
+        if (sched_tracker_switch_compact(f->m->sched, ftrace_sched_cpu(c), s->ts, prev_state, next_pid, next_prio,
+                                         next_comm, s->ts < f->soft_drop_before, &prev) &&
             !f->im->opt.no_ftrace_raw)
             ftrace_add_switch_row(f, c, s->ts, &prev, prev_state, next_pid, next_prio, next_comm);
     }
@@ -183,7 +183,7 @@ void ftrace_parse_wakings(void *owner, const struct sort_event *events, size_t n
         uint16_t flags = (uint16_t)s->b;
         if (dropped(f, s->ts))
             continue;
-        uint32_t waker = sched_tracker_running(f->m->sched, c->cpu);
+        uint32_t waker = c->sched ? c->sched->utid : sched_tracker_running(f->m->sched, c->cpu);
         if (waker == UTID_NONE) { /* who runs here is not known yet */
             stats_add(&f->m->st->stats, f->m->id, STAT_compact_sched_waking_skipped, 1);
             continue;

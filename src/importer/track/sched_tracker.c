@@ -13,16 +13,6 @@
 
 enum { STATE_CACHE = 8192 };
 
-struct cpu_run {
-    bool met;
-    int64_t start_ts;   /* of the open slice */
-    uint32_t slice_row; /* NO_ROW: none open */
-    uint32_t utid;      /* UTID_NONE before the first switch */
-    int32_t pid;
-    int32_t prio;
-    int64_t ucpu;
-};
-
 struct state_cache {
     strid text[STATE_CACHE];   /* of a raw state; 0: not made yet */
     bool invalid[STATE_CACHE]; /* known to be */
@@ -31,7 +21,7 @@ struct state_cache {
 struct sched_tracker {
     struct machine_ctx *m;
     struct thread_states states;
-    BY_ID(struct cpu_run) cpus;
+    BY_ID(struct sched_cpu) cpus;
     bool of_some_threads;            /* sched_tracker_of_some_threads() */
     uint32_t version;                /* kernel version that the cache below is for: major << 16 | minor */
     struct state_cache *states_seen; /* made by the first state: many machines may have none */
@@ -62,19 +52,24 @@ void sched_tracker_close(struct sched_tracker *t)
     mem_free(t);
 }
 
-static inline struct cpu_run *cpu_run(struct sched_tracker *t, uint32_t cpu)
+static inline struct sched_cpu *cpu_run(struct sched_tracker *t, uint32_t cpu)
 {
-    struct cpu_run *c = by_id_find(&t->cpus, cpu);
+    struct sched_cpu *c = by_id_find(&t->cpus, cpu);
     if (__builtin_expect(c && c->met, 1))
         return c;
     if (!machine_has_cpu(t->m, cpu))
         return NULL;
     c = by_id_make(&t->cpus, cpu);
     if (c)
-        *c = (struct cpu_run){.met = true, .slice_row = NO_ROW, .utid = UTID_NONE, .ucpu = -1};
+        *c = (struct sched_cpu){.met = true, .cpu = cpu, .slice_row = NO_ROW, .utid = UTID_NONE, .ucpu = -1};
     else
         t->m->im->failed = true;
     return c;
+}
+
+struct sched_cpu *sched_tracker_cpu(struct sched_tracker *t, uint32_t cpu)
+{
+    return cpu_run(t, cpu);
 }
 
 /* --- the text of a raw state ------------------------------------------------------------------------------------- */
@@ -157,7 +152,7 @@ static inline strid state_of(struct sched_tracker *t, int64_t prev_state)
 
 /* --- slices ------------------------------------------------------------------------------------------------------ */
 
-static inline void close_slice(struct sched_tracker *t, struct cpu_run *c, int64_t ts, strid end_state)
+static inline void close_slice(struct sched_tracker *t, struct sched_cpu *c, int64_t ts, strid end_state)
 {
     if (c->slice_row == NO_ROW)
         return;
@@ -165,11 +160,10 @@ static inline void close_slice(struct sched_tracker *t, struct cpu_run *c, int64
     ROW_SET(t->m->st, sched_slice, end_state, c->slice_row, (int64_t)end_state);
 }
 
-static inline void open_slice(struct sched_tracker *t, struct cpu_run *c, uint32_t cpu, int64_t ts, uint32_t utid,
-                              int32_t prio)
+static inline void open_slice(struct sched_tracker *t, struct sched_cpu *c, int64_t ts, uint32_t utid, int32_t prio)
 {
     if (c->ucpu < 0)
-        c->ucpu = machine_ucpu(t->m, cpu);
+        c->ucpu = machine_ucpu(t->m, c->cpu);
     c->start_ts = ts;
     c->slice_row = sched_slice_insert(
         t->m->st, &(struct sched_slice_row){.ts = ts, .dur = -1, .utid = utid, .priority = prio, .ucpu = c->ucpu});
@@ -182,11 +176,11 @@ void sched_tracker_of_some_threads(struct sched_tracker *t)
     t->of_some_threads = true;
 }
 
-uint32_t sched_tracker_switch(struct sched_tracker *t, uint32_t cpu, int64_t ts, int32_t prev_pid, strid prev_comm,
-                              int64_t prev_state, int32_t next_pid, strid next_comm, int32_t next_prio)
+uint32_t sched_tracker_switch_on(struct sched_tracker *t, struct sched_cpu *c, int64_t ts, int32_t prev_pid,
+                                 strid prev_comm, int64_t prev_state, int32_t next_pid, strid next_comm,
+                                 int32_t next_prio)
 {
     uint32_t next = process_tracker_named_thread(t->m->processes, next_pid, next_comm);
-    struct cpu_run *c = cpu_run(t, cpu);
     strid end_state = state_of(t, prev_state);
     if (c && c->slice_row != NO_ROW) {
         if (c->pid == prev_pid)
@@ -198,18 +192,24 @@ uint32_t sched_tracker_switch(struct sched_tracker *t, uint32_t cpu, int64_t ts,
         process_tracker_named_thread(t->m->processes, prev_pid, prev_comm); /* it may have been renamed while it ran */
     if (!c)
         return prev;
-    open_slice(t, c, cpu, ts, next, next_prio);
+    open_slice(t, c, ts, next, next_prio);
     c->pid = next_pid;
     thread_states_switch(&t->states, ts, c->ucpu, prev, end_state, next);
     return prev;
 }
 
-bool sched_tracker_switch_compact(struct sched_tracker *t, uint32_t cpu, int64_t ts, int64_t prev_state,
+uint32_t sched_tracker_switch(struct sched_tracker *t, uint32_t cpu, int64_t ts, int32_t prev_pid, strid prev_comm,
+                              int64_t prev_state, int32_t next_pid, strid next_comm, int32_t next_prio)
+{
+    return sched_tracker_switch_on(t, cpu_run(t, cpu), ts, prev_pid, prev_comm, prev_state, next_pid, next_comm,
+                                   next_prio);
+}
+
+bool sched_tracker_switch_compact(struct sched_tracker *t, struct sched_cpu *c, int64_t ts, int64_t prev_state,
                                   int32_t next_pid, int32_t next_prio, strid next_comm, bool only_note,
                                   struct sched_prev *prev)
 {
     uint32_t next = process_tracker_named_thread(t->m->processes, next_pid, next_comm);
-    struct cpu_run *c = cpu_run(t, cpu);
     if (!c)
         return false;
     bool primed = c->utid != UTID_NONE;
@@ -223,7 +223,7 @@ bool sched_tracker_switch_compact(struct sched_tracker *t, uint32_t cpu, int64_t
         strid end_state = state_of(t, prev_state);
         uint32_t prev_utid = c->utid;
         close_slice(t, c, ts, end_state);
-        open_slice(t, c, cpu, ts, next, next_prio);
+        open_slice(t, c, ts, next, next_prio);
         thread_states_switch(&t->states, ts, c->ucpu, prev_utid, end_state, next);
     } else {
         c->utid = next;
@@ -236,7 +236,7 @@ bool sched_tracker_switch_compact(struct sched_tracker *t, uint32_t cpu, int64_t
 void sched_tracker_switch_threads(struct sched_tracker *t, uint32_t cpu, int64_t ts, uint32_t prev_utid,
                                   strid end_state, uint32_t next_utid, int32_t next_prio)
 {
-    struct cpu_run *c = cpu_run(t, cpu);
+    struct sched_cpu *c = cpu_run(t, cpu);
     if (!c)
         return;
     if (c->slice_row != NO_ROW) {
@@ -245,24 +245,24 @@ void sched_tracker_switch_threads(struct sched_tracker *t, uint32_t cpu, int64_t
         else
             stats_add(&t->m->st->stats, t->m->id, STAT_mismatched_sched_switch_tids, 1);
     }
-    open_slice(t, c, cpu, ts, next_utid, next_prio);
+    open_slice(t, c, ts, next_utid, next_prio);
     thread_states_switch(&t->states, ts, c->ucpu, prev_utid, end_state, next_utid);
 }
 
 void sched_tracker_run(struct sched_tracker *t, uint32_t cpu, int64_t ts, uint32_t utid)
 {
-    struct cpu_run *c = cpu_run(t, cpu);
+    struct sched_cpu *c = cpu_run(t, cpu);
     if (!c)
         return;
     if (c->slice_row != NO_ROW)
         stats_add(&t->m->st->stats, t->m->id, STAT_mismatched_sched_switch_tids, 1);
-    open_slice(t, c, cpu, ts, utid, 0);
+    open_slice(t, c, ts, utid, 0);
     thread_states_set(&t->states, ts, utid, t->states.running, c->ucpu);
 }
 
 void sched_tracker_leave(struct sched_tracker *t, uint32_t cpu, int64_t ts, uint32_t utid, strid end_state)
 {
-    struct cpu_run *c = cpu_run(t, cpu);
+    struct sched_cpu *c = cpu_run(t, cpu);
     if (!c)
         return;
     if (c->utid == utid)
@@ -299,6 +299,6 @@ void sched_tracker_set_state(struct sched_tracker *t, int64_t ts, uint32_t utid,
 
 uint32_t sched_tracker_running(const struct sched_tracker *t, uint32_t cpu)
 {
-    const struct cpu_run *c = by_id_find(&t->cpus, cpu);
+    const struct sched_cpu *c = by_id_find(&t->cpus, cpu);
     return c && c->met ? c->utid : UTID_NONE;
 }

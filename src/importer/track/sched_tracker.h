@@ -9,6 +9,23 @@ void sched_tracker_close(struct sched_tracker *t);
 /* Unfinished slices and states keep dur = -1. */
 void sched_tracker_finish(struct sched_tracker *t);
 
+/* What runs on a cpu. */
+struct sched_cpu {
+    bool met;
+    uint32_t cpu;
+    int64_t start_ts;   /* of the open slice */
+    uint32_t slice_row; /* UINT32_MAX: none open */
+    uint32_t utid;      /* UINT32_MAX before the first switch */
+    int32_t pid;
+    int32_t prio;
+    int64_t ucpu;
+};
+
+/* That of a cpu, made when it is new; it stays where it is as long as the tracker. Whoever has many events of one cpu
+ * keeps it: finding it takes four loads, each of which waits for the one before. NULL when there can be no such cpu
+ * (counted) or memory runs out. */
+struct sched_cpu *sched_tracker_cpu(struct sched_tracker *t, uint32_t cpu);
+
 /* What ran on a cpu until a switch. */
 struct sched_prev {
     uint32_t utid;
@@ -24,10 +41,15 @@ void sched_tracker_of_some_threads(struct sched_tracker *t);
 uint32_t sched_tracker_switch(struct sched_tracker *t, uint32_t cpu, int64_t ts, int32_t prev_pid, strid prev_comm,
                               int64_t prev_state, int32_t next_pid, strid next_comm, int32_t next_prio);
 
+/* The same on a cpu that was found; NULL: none. */
+uint32_t sched_tracker_switch_on(struct sched_tracker *t, struct sched_cpu *c, int64_t ts, int32_t prev_pid,
+                                 strid prev_comm, int64_t prev_state, int32_t next_pid, strid next_comm,
+                                 int32_t next_prio);
+
 /* A compact one: prev is what ran on the cpu before, and is told in *prev. `only_note`: the event lies before the time
  * for which all cpus have data; then no slice and no state begins or ends. False when it only primed the cpu (the first
  * one there, counted). */
-bool sched_tracker_switch_compact(struct sched_tracker *t, uint32_t cpu, int64_t ts, int64_t prev_state,
+bool sched_tracker_switch_compact(struct sched_tracker *t, struct sched_cpu *c, int64_t ts, int64_t prev_state,
                                   int32_t next_pid, int32_t next_prio, strid next_comm, bool only_note,
                                   struct sched_prev *prev);
 
