@@ -159,6 +159,7 @@ struct perf_file {
     VEC(uint8_t)
     plain; /* what came out of them */
     bool in_plain;
+    bool again;                /* perf_records_rewind() */
     uint64_t packed;           /* bytes that went in */
     const struct slice *parts; /* files of bare records beside this one; they stay, too */
     size_t n_parts, part;      /* the next to be read, or the next piece of `plain` */
@@ -191,6 +192,8 @@ void perf_file_close(struct perf_file *f);
  * on the way and not yielded. The bytes of records stay until perf_file_close(): those of compressed ones are yielded
  * when all of them have been plain before. */
 static inline int perf_records_next(struct perf_file *f, struct perf_record *r);
+/* Begins again with the first, once there are no more: what is taken in, and plain, is so already. */
+void perf_records_rewind(struct perf_file *f);
 
 /* Numbers in the byte order of the file; the caller knows that they are there. */
 static inline uint16_t perf_quarter_word(const uint8_t *p, bool big)

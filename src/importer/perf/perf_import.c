@@ -205,28 +205,30 @@ static int prepare(struct perf_import *p)
 }
 
 /* The records of a stream say what events there are: all are walked before the first is looked at. */
+static int read_stream_head(struct perf_import *p)
+{
+    struct perf_record r;
+    int more;
+    while ((more = perf_records_next(&p->file, &r)) == 1)
+        continue;
+    perf_records_rewind(&p->file);
+    return more;
+}
+
 static int read_records(struct perf_import *p)
 {
     struct perf_record r;
-    VEC(struct perf_record)
-    records = {0};
-    bool at_once = !p->file.stream && p->file.attrs.n;
-    int rc = at_once ? prepare(p) : 0, more = 0;
+    int rc = p->file.stream ? read_stream_head(p) : 0, more = 0;
+    if (rc || !p->file.attrs.n)
+        return rc;
+    rc = prepare(p);
     while (!rc && !p->im->failed && (more = perf_records_next(&p->file, &r)) == 1) {
-        if (at_once) {
-            perf_queue_take(p, &r);
-            perf_queue_take_plain(p);
-        } else if (!vec_push(&records, r))
-            rc = -MRD_ENOMEM;
+        perf_queue_take(p, &r);
+        perf_queue_take_plain(p);
     }
     rc = rc ? rc : more < 0 ? more : 0;
-    if (!rc && !at_once && p->file.attrs.n)
-        rc = prepare(p);
-    for (size_t i = 0; i < records.n && !rc && p->file.attrs.n; i++)
-        perf_queue_take(p, &records.p[i]);
-    if (!rc && p->file.attrs.n)
+    if (!rc)
         perf_queue_end(p);
-    vec_free(&records);
     return rc;
 }
 

@@ -146,9 +146,12 @@ static void take_sample(struct perf_import *p, const struct perf_record *r)
         stats_add_idx(&p->im->st->stats, p->m->id, STAT_perf_record_skipped, PERF_RECORD_SAMPLE, 1);
         return;
     }
+    size_t attr = (size_t)(a - p->file.attrs.p);
     if (a->kernel_event != PERF_EVENT_WAITS)
         perf_tracepoints_take(p, a, r);
-    wait_or_push(p, r->bytes.p, (uint32_t)(a - p->file.attrs.p), time);
+    if (a->kernel_event == PERF_EVENT_SWITCH) /* that there is one was told by the first */
+        p->file.attrs.p[attr].kernel_event = PERF_EVENT_WAITS;
+    wait_or_push(p, r->bytes.p, (uint32_t)attr, time);
 }
 
 void perf_queue_take(struct perf_import *p, const struct perf_record *r)

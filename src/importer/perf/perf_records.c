@@ -67,10 +67,23 @@ static int inflate(struct perf_file *f, struct slice in)
     } while (true);
 }
 
+/* Whether a record is taken in, and not yielded. */
+static bool describes(uint32_t type)
+{
+    static const uint8_t types[] = {PERF_RECORD_HEADER_ATTR,         PERF_RECORD_EVENT_UPDATE,
+                                    PERF_RECORD_HEADER_TRACING_DATA, PERF_RECORD_HEADER_FEATURE,
+                                    PERF_RECORD_HEADER_BUILD_ID,     PERF_RECORD_COMPRESSED,
+                                    PERF_RECORD_COMPRESSED2};
+    return memchr(types, (int)type, sizeof types) && type <= UINT8_MAX;
+}
+
 /* Records that describe the recording, and compressed ones. Returns 1 when `r` is none of them. */
 static int take_in(struct perf_file *f, struct slice *rest, const struct perf_record *r)
 {
     struct dat_cursor c = perf_body(f, r), peek = c;
+    bool follows = r->type == PERF_RECORD_HEADER_TRACING_DATA || r->type == PERF_RECORD_AUXTRACE;
+    if (f->again && !follows)
+        return !describes(r->type);
     switch (r->type) {
     case PERF_RECORD_HEADER_ATTR: {
         if (!f->stream) /* the events of a file stand in its header */
@@ -117,7 +130,7 @@ static int take_in(struct perf_file *f, struct slice *rest, const struct perf_re
 static int next_rest(struct perf_file *f)
 {
     if (!f->in_plain) {
-        if (!vec_push(&f->plain_ends, f->plain.n))
+        if (!f->again && !vec_push(&f->plain_ends, f->plain.n))
             return -MRD_ENOMEM;
         inflater_close(f->inflater);
         f->inflater = NULL;
@@ -133,6 +146,14 @@ static int next_rest(struct perf_file *f)
     size_t start = f->part ? f->plain_ends.p[f->part - 1] : 0, end = f->plain_ends.p[f->part++];
     f->rest = end > start ? slice_of(f->plain.p + start, end - start) : slice_of(NULL, 0);
     return 1;
+}
+
+void perf_records_rewind(struct perf_file *f)
+{
+    f->again = true;
+    f->in_plain = false;
+    f->part = 0;
+    f->rest = f->data;
 }
 
 int perf_records_other(struct perf_file *f, struct perf_record *r)
