@@ -43,7 +43,7 @@ tested-release: deps
 # Builds with the thread sanitizer and runs the tests that use threads: decompression, the server.
 check-threads: tsan
 	@TSAN_OPTIONS=halt_on_error=1 ctest --test-dir build/tsan --output-on-failure -j $(JOBS) --timeout 600 \
-		-R '^(unit\.hostile_trace|unit\.sorter|unit\.tp|golden\.compressed|server)' $(CTEST_ARGS)
+		-R '^(unit\.hostile_trace|unit\.sample_writer|unit\.sorter|unit\.tp|golden\.compressed|server)' $(CTEST_ARGS)
 
 # Imports amplified recordings and runs the benchmark queries: test/bench/README.md.
 bench: release

@@ -263,6 +263,7 @@ int importer_finish(struct importer *im, struct error *err)
     otlp_place(im);
     bundles_ahead_end(im);
     sorter_drain(im->sorter, im->opt.progress_step ? tell_sorted : NULL, im);
+    reader_parsed(im->reader);
     if (im->opt.progress_step)
         im->opt.progress_step(im->opt.progress_ctx, "indexing", 0, 0);
     otlp_finish(im);

@@ -21,6 +21,8 @@ struct format_reader {
     int (*write)(void *self, struct slice bytes, struct error *err);
     /* No more bytes come. NULL: nothing is left to do then. */
     int (*end)(void *self, struct error *err);
+    /* All events of the import have been parsed. NULL: nothing is left to do then. */
+    void (*parsed)(void *self);
     void (*close)(void *self);
 };
 

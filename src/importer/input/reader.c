@@ -194,6 +194,13 @@ struct reader *reader_open(struct importer *im, const struct reader_merging *mer
     return r;
 }
 
+void reader_parsed(struct reader *r)
+{
+    for (size_t i = 0; i < r->others.n; i++)
+        if (r->others.p[i].format->parsed)
+            r->others.p[i].format->parsed(r->others.p[i].self);
+}
+
 void reader_close(struct reader *r)
 {
     if (!r)

@@ -33,6 +33,9 @@ uint64_t reader_bytes(const struct reader *r);
 bool reader_had_manifest_alone(const struct reader *r);
 /* No more bytes come of what was fed. */
 int reader_finish(struct reader *r, struct error *err);
+
+/* All events of the files have been parsed. */
+void reader_parsed(struct reader *r);
 /* Counts the files that shrank while they were read. */
 void reader_note_shrunk(struct reader *r);
 /* Reads the traces that waited until separate recordings were related. */

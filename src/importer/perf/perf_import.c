@@ -19,6 +19,7 @@ static void *open_reader(struct importer *im)
 static void close_reader(void *self)
 {
     struct perf_import *p = self;
+    sample_writer_close(p->samples);
     perf_tracepoints_close(p->tracepoints);
     perf_unwind_close(p);
     perf_spaces_free(&p->spaces);
@@ -198,10 +199,10 @@ static int prepare(struct perf_import *p)
     relate_to_wall_clock(p);
     describe_machine(p);
     add_sessions(p);
-    perf_samples_open(p);
+    int rc = perf_samples_open(p);
     perf_unwind_open(p);
     perf_queue_open(p);
-    return perf_tracepoints_open(p);
+    return rc ? rc : perf_tracepoints_open(p);
 }
 
 /* The records of a stream say what events there are: all are walked before the first is looked at. */
@@ -261,10 +262,18 @@ static int write_file(void *self, struct slice bytes, struct error *err)
     return 0;
 }
 
+static void all_parsed(void *self)
+{
+    struct perf_import *p = self;
+    if (p->samples)
+        sample_writer_flush(p->samples);
+}
+
 const struct format_reader perf_reader = {
     .format = FORMAT_PERF,
     .whole = true,
     .open = open_reader,
     .write = write_file,
+    .parsed = all_parsed,
     .close = close_reader,
 };

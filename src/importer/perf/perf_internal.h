@@ -6,6 +6,7 @@
 #include "importer/perf/perf_file.h"
 #include "importer/perf/perf_import.h"
 #include "importer/perf/perf_maps.h"
+#include "importer/profiling/sample_writer.h"
 #include "importer/profiling/samples.h"
 #include "importer/sort/sorter.h"
 #include "kernel/bundle.h"
@@ -88,7 +89,7 @@ struct perf_known_sample {
     uint32_t tid, utid;
     uint32_t counter; /* its place in `counters` + 1; 0: there is nothing known */
     uint32_t dummies; /* 1: its address is in no known file */
-    struct sample_place place;
+    struct sample_known_place at;
 };
 
 /* A kernel's event that came with a sample. */
@@ -136,7 +137,8 @@ struct perf_import {
     struct perf_known_counter known_counters[PERF_KNOWN_COUNTERS]; /* by a hash of attr and cpu */
     VEC(struct perf_counter)
     counters;
-    struct sample_batch batch;                        /* samples that wait for perf_samples_flush() */
+    struct sample_writer *samples;
+    bool events_in_packets;                           /* of some attr: PERF_EVENT_IN_PACKETS */
     strid source, nothing, modes[PERF_MODES];         /* texts that samples have in common */
     uint32_t executions[PERF_KNOWN_CPUS][PERF_MODES]; /* where they ran: sample_execution() + 1; 0: not asked for yet */
     strid cpu_model;                                  /* 0: not told */
@@ -253,9 +255,7 @@ void perf_queue_end(struct perf_import *p);
 void perf_queue_close(struct perf_import *p); /* also where reading has failed; twice is fine */
 
 /* perf_sample.c: in time order. */
-void perf_samples_open(struct perf_import *p);
-/* Writes the samples that wait: before others may be added to their tables. */
-void perf_samples_flush(struct perf_import *p);
+int perf_samples_open(struct perf_import *p); /* -MRD_ENOMEM */
 /* perf_stack.c: the callsite of a sample, and of those whose stack in user space came later. */
 struct perf_stack {
     uint32_t callsite; /* CALLSITE_NONE: none */

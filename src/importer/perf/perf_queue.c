@@ -15,17 +15,23 @@ static struct perf_record record_at(const struct perf_file *f, const uint8_t *at
         .type = perf_load32(f, at), .misc = perf_load16(f, at + 4), .bytes = slice_of(at, perf_load16(f, at + 6))};
 }
 
+/* Whether nobody else adds to the tables of samples, but kernel events that are parsed with one. */
+static bool samples_are_alone(const struct perf_import *p)
+{
+    return p->im->st->t[T_trace_file].n_rows == 1 && !p->events_in_packets;
+}
+
 static void parse(void *owner, const struct sort_event *events, size_t n)
 {
     struct perf_import *p = owner;
     for (size_t i = perf_parse_samples(p, events, n); i < n;
          i += 1 + perf_parse_samples(p, events + i + 1, n - i - 1)) {
         struct perf_record r = record_at(&p->file, (const uint8_t *)(uintptr_t)events[i].a);
-        perf_samples_flush(p);
         p->maps_epoch += r.type != PERF_RECORD_SWITCH && r.type != PERF_RECORD_SWITCH_CPU_WIDE;
         (void)perf_parse_record(p, &p->file.attrs.p[events[i].b], &r, events[i].ts);
     }
-    perf_samples_flush(p);
+    if (!samples_are_alone(p))
+        sample_writer_flush(p->samples);
 }
 
 void perf_queue_open(struct perf_import *p)

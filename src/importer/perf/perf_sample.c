@@ -9,7 +9,7 @@
 
 enum { MODE_MASK = 7, LAST_MODE = 5 };
 
-void perf_samples_open(struct perf_import *p)
+int perf_samples_open(struct perf_import *p)
 {
     static const char *const modes[PERF_MODES] = {"unknown",    "kernel",       "user",
                                                   "hypervisor", "guest_kernel", "guest_user"};
@@ -19,6 +19,8 @@ void perf_samples_open(struct perf_import *p)
     p->cpu_model = model.len ? import_slice(p->im, model) : 0;
     for (size_t i = 0; i < PERF_MODES; i++)
         p->modes[i] = import_str(p->im, modes[i]);
+    p->samples = sample_writer_open(p->im->st, p->source, importer_threads(p->im) > 1);
+    return p->samples ? 0 : -MRD_ENOMEM;
 }
 
 static uint32_t counter_track(struct perf_import *p, const struct perf_attr *a, const struct perf_where *w)
@@ -110,18 +112,6 @@ static inline bool says_how_much(const struct perf_attr *a, const struct perf_sa
     return s->read.len || s->has_period || !perf_flag(a, PERF_FLAG_FREQ);
 }
 
-void perf_samples_flush(struct perf_import *p)
-{
-    if (p->batch.n)
-        sample_batch_flush(p->m->profiling, &p->batch, p->source);
-}
-
-static inline void add_to_batch(struct perf_import *p, int64_t ts, const struct sample_place *place, double value)
-{
-    if (sample_batch_add(&p->batch, ts, place, value))
-        perf_samples_flush(p);
-}
-
 /* Adds a sample and what its event has counted, which is told by READ or grows by its period; its row. `known`: what
  * samples of the same kind have in common is noted there. */
 static uint32_t add_sample(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s,
@@ -129,19 +119,20 @@ static uint32_t add_sample(struct perf_import *p, const struct perf_attr *a, con
 {
     struct perf_counter *counter = s->read.len ? NULL : counter_of(p, a, &s->where);
     if (counter) {
-        uint32_t row = p->im->st->t[T_profiler_sample].n_rows + p->batch.n;
+        uint32_t row = sample_writer_row(p->samples);
         counter->total += (double)(s->has_period ? s->period : a->period);
         known->counter = (uint32_t)(counter - p->counters.p) + 1;
-        known->place = (struct sample_place){sample_task(p->m->profiling, sample),
-                                             execution,
-                                             sample->callsite == CALLSITE_NONE ? COL_NULL : (int64_t)sample->callsite,
-                                             sample->unwind_error,
-                                             sample->session,
-                                             counter->track};
-        add_to_batch(p, sample->ts, &known->place, counter->total);
+        known->at.place =
+            (struct sample_place){.task = sample_task(p->m->profiling, sample),
+                                  .execution = execution,
+                                  .callsite = sample->callsite == CALLSITE_NONE ? COL_NULL : (int64_t)sample->callsite,
+                                  .unwind_error = sample->unwind_error,
+                                  .session = sample->session,
+                                  .track = counter->track};
+        sample_writer_add(p->samples, sample->ts, &known->at, counter->total);
         return row;
     }
-    perf_samples_flush(p);
+    sample_writer_flush(p->samples);
     if (s->read.len)
         read_counters(p, a, s, sample->ts, &sample->counter_set);
     uint32_t row = sample_insert_at(p->m->profiling, sample, execution);
@@ -288,7 +279,7 @@ static inline __attribute__((always_inline)) void parse_sample(struct perf_impor
     struct perf_counter *counter = &p->counters.p[known->counter - 1];
     counter->total += (double)(l->sample.period ? perf_word(at + l->sample.period, big) : a->period);
     note_dummies(p, known->dummies);
-    add_to_batch(p, e->ts, &known->place, counter->total);
+    sample_writer_add(p->samples, e->ts, &known->at, counter->total);
     if (l->sample.cpu && size)
         perf_tracepoints_parse(
             p, a, &(struct perf_kernel_sample){slice_of(at + fixed, size), e->ts, cpu, known->tid, known->utid});

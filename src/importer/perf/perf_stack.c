@@ -313,6 +313,7 @@ void perf_deferred_chain(struct perf_import *p, const struct perf_attr *a, const
     uint32_t bases[2]; /* callsites of `user`: of a whole stack, of the callers of what else there is */
     bool known[2] = {false, false};
     clear_chain(&user);
+    sample_writer_flush(p->samples);
     if (first)
         read_chain(p, ips, MODE_USER, &user);
     for (uint32_t at = first ? (uint32_t)*first : 0; at; at = p->deferred.p[at - 1].next) {
@@ -325,7 +326,7 @@ void perf_deferred_chain(struct perf_import *p, const struct perf_attr *a, const
             bases[user.called] = callsite_of(p, &user, w.pid, &dummies);
         known[user.called] = true;
         uint32_t site = callsite_from(p, bases[user.called], &own, w.pid, &dummies);
-        if (site != CALLSITE_NONE)
+        if (site != CALLSITE_NONE && d->sample < p->im->st->t[T_profiler_sample].n_rows)
             ROW_SET(p->im->st, profiler_sample, callsite_id, d->sample, site);
     }
     u64map_del(&p->by_cookie, key);

@@ -40,15 +40,18 @@ static bool makes_no_counter(const struct event_program *program)
     return false;
 }
 
-static void choose_turn(const struct perf_tracepoints *t, struct perf_attr *a)
+static void choose_turn(struct perf_import *p, struct perf_attr *a)
 {
+    const struct perf_tracepoints *t = p->tracepoints;
     const struct event_program *program = a->config < DAT_EVENT_IDS ? t->events->programs[a->config] : NULL;
     if (a->type != PERF_TYPE_TRACEPOINT || !program || !(a->sample_type & PERF_RAW))
         return;
-    if (t->kinds[a->config].in_packets)
+    if (t->kinds[a->config].in_packets) {
         a->kernel_event = PERF_EVENT_IN_PACKETS;
-    else if (program->proto_id == FTRACE_EVENT_SCHED_SWITCH)
+        p->events_in_packets = true;
+    } else if (program->proto_id == FTRACE_EVENT_SCHED_SWITCH) {
         a->kernel_event = PERF_EVENT_SWITCH;
+    }
 }
 
 int perf_tracepoints_open(struct perf_import *p)
@@ -85,7 +88,7 @@ int perf_tracepoints_open(struct perf_import *p)
                                               .words = (uint8_t)perf_repeat_words(program)};
     }
     for (size_t i = 0; i < p->file.attrs.n; i++)
-        choose_turn(t, &p->file.attrs.p[i]);
+        choose_turn(p, &p->file.attrs.p[i]);
     p->im->input.ftrace_clock = p->clock.clock;
     p->im->input.has_ftrace_clock = true;
     return 0;

@@ -100,7 +100,7 @@ perf_tracepoints_parse(struct perf_import *p, const struct perf_attr *a, const s
     if (__builtin_expect(!now.payload, 0))
         return;
     if (!kind->no_counter)
-        perf_samples_flush(p);
+        sample_writer_flush(p->samples);
     memcpy(&now.pid, event + program->pid_offset, sizeof now.pid);
     if ((uint32_t)now.pid != s->tid) /* of a switch: the one that went */
         now.utid = process_tracker_thread(p->m->processes, now.pid);

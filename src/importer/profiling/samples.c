@@ -97,34 +97,3 @@ void sample_counter(struct profiling_machine *s, int64_t *set, int64_t ts, uint3
         st, &(struct profiler_counter_set_row){.counter_set_id = *set, .counter_id = st->t[T_counter].n_rows});
     counter_push(s->m->im, ts, track, value);
 }
-
-void sample_batch_flush(struct profiling_machine *s, struct sample_batch *b, strid source)
-{
-    struct storage *st = s->m->st;
-    struct table *samples = &st->t[T_profiler_sample], *sets = &st->t[T_profiler_counter_set],
-                 *counters = &st->t[T_counter];
-    struct table_words sample[profiler_sample_n_columns] = {
-        [profiler_sample_c_ts] = {.p = b->ts},
-        [profiler_sample_c_source] = {.first = source},
-        [profiler_sample_c_task_context_id] = {.p = b->task},
-        [profiler_sample_c_execution_context_id] = {.p = b->execution},
-        [profiler_sample_c_callsite_id] = {.p = b->callsite},
-        [profiler_sample_c_unwind_error] = {.p = b->unwind_error},
-        [profiler_sample_c_session_id] = {.p = b->session},
-        [profiler_sample_c_counter_set_id] = {.first = sets->n_rows, .step = 1},
-    };
-    struct table_words set[profiler_counter_set_n_columns] = {
-        [profiler_counter_set_c_counter_set_id] = {.first = sets->n_rows, .step = 1},
-        [profiler_counter_set_c_counter_id] = {.first = counters->n_rows, .step = 1},
-    };
-    struct table_words counter[counter_n_columns] = {
-        [counter_c_ts] = {.p = b->ts},
-        [counter_c_track_id] = {.p = b->track},
-        [counter_c_value] = {.p = b->value},
-        [counter_c_arg_set_id] = {.first = argset_cell(ARGSET_NONE)},
-    };
-    table_append_columns(samples, sample, b->n);
-    table_append_columns(sets, set, b->n);
-    table_append_columns(counters, counter, b->n);
-    b->n = 0;
-}
