@@ -11,6 +11,8 @@
 struct mirror {
     struct storage st;
     struct engine *e;
+    uint32_t most_ms;  /* of the processor, for each answer that mirror_compare_planner() asks for; 0: as it takes */
+    uint64_t compared; /* statements of which a plan answered some part, by mirror_compare_planner() */
 };
 
 /* Begins the sequence at `seed` and makes the rows: n of slice, half as many of counter, some of the others. */
@@ -41,7 +43,8 @@ void mirror_run(struct mirror *m, const char *fmt, ...) __attribute__((format(pr
 void mirror_compare(struct mirror *m, const char *query, uint32_t ordered);
 
 /* Fails unless the planner gives the same rows in the same order under the same names as SQLite alone, or the same
- * error. True when it had a plan. */
+ * error. True when it had a plan. A statement that takes longer than most_ms is left out, and named if it does so with
+ * plans only. */
 bool mirror_compare_planner(struct mirror *m, const char *query);
 
 /* The same of a statement that must have a plan; the rows that the plan looks at. */
