@@ -56,6 +56,12 @@ START_TEST(right_and_full_joins)
         "SELECT count(*), count(s.id), count(t.id) FROM v_slice s FULL JOIN (SELECT * FROM v_thread WHERE id < 0) t "
         "ON t.id = s.depth",
         "SELECT count(*) FROM v_slice s RIGHT JOIN (SELECT * FROM v_thread WHERE id < 0) t ON t.id = s.depth",
+        /* no row passes what ON says of the right side alone: all of them come without a partner */
+        "SELECT s.name, t.id FROM v_thread t RIGHT JOIN v_slice s ON s.dur < -9 AND t.id = s.depth",
+        "SELECT count(*), count(t.id) FROM v_thread t RIGHT JOIN v_slice s ON s.dur < -9",
+        "SELECT count(*), count(s.id), count(q.k) FROM v_slice s RIGHT JOIN (SELECT t.upid AS k FROM v_thread x LEFT "
+        "JOIN v_thread t ON t.id = x.id + 1000) q ON q.k = s.depth",
+        "SELECT count(*), count(s.id), count(t.id) FROM v_slice s FULL JOIN v_thread t ON t.id < 0 AND t.id = s.depth",
     };
     static const char *const others[] = {
         "SELECT count(*) FROM v_slice s NATURAL FULL JOIN v_thread t",

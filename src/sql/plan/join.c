@@ -482,7 +482,9 @@ static bool build_step(struct join *j, uint32_t at)
     else if (!s->by_sorted)
         ok = join_index_build(j, s, &st->index, NULL, 0);
     bool none = s->by_row ? st->index.passes && !st->index.n : !s->by_sorted && !st->index.n;
-    j->nothing |= ok && none && !j->r->plan->sources[s->source].left && s->source >= j->r->plan->right;
+    const struct plan_source *source = &j->r->plan->sources[s->source];
+    if (!source->left && !source->right && s->source >= j->r->plan->right) /* rows of a right join come nevertheless */
+        j->nothing |= ok && none;
     if (ok && s->n_ranges && !s->by_sorted && !j->nothing)
         ok = range_index_finish(j->r, s, &st->index, &st->ranges);
     return ok;
