@@ -273,6 +273,24 @@ START_TEST(orders_of_indexes)
 }
 END_TEST
 
+/* SQLite passes over constants in an order, and walks backwards through a table that is sorted by the only other term.
+ */
+START_TEST(constants_in_orders)
+{
+    static const char *const statements[] = {
+        "SELECT id, ts FROM v_slice WHERE dur > 3 ORDER BY 2.5, ts DESC",
+        "SELECT id, ts FROM v_slice WHERE dur > 3 ORDER BY ts DESC, max(1, 2)",
+        "SELECT id, ts FROM v_slice ORDER BY NULL, ts DESC LIMIT 50",
+        "SELECT id, ts FROM v_slice WHERE dur > 3 ORDER BY ts DESC, ts",
+        "SELECT s.id, t.tid FROM v_slice s JOIN v_thread t ON t.id = s.depth ORDER BY 'a', s.ts DESC",
+        "SELECT id, sum(dur) OVER (PARTITION BY 7 ORDER BY ts DESC ROWS 3 PRECEDING) FROM v_slice",
+        "SELECT id, row_number() OVER (ORDER BY 1 + 1, ts DESC) FROM v_slice",
+        "SELECT ts, group_concat(id), 5 AS z FROM v_slice GROUP BY z, ts ORDER BY z, ts DESC",
+    };
+    compare(statements, sizeof statements / sizeof *statements);
+}
+END_TEST
+
 /* A join that knows few keys reads those rows only: from the index of the column once one is worth it, which SQLite's
  * own way has not made here. */
 START_TEST(joins_with_few_keys)
@@ -449,6 +467,7 @@ Suite *sql_plan_joins_suite(void)
     tcase_add_test(tc, kin_of_slices);
     tcase_add_test(tc, flows_of_slices);
     tcase_add_test(tc, orders_that_are_left_out);
+    tcase_add_test(tc, constants_in_orders);
     tcase_add_test(tc, joins_with_few_keys);
     tcase_add_test(tc, conditions_on_queries);
     tcase_add_test(tc, queries_before_functions);

@@ -129,6 +129,43 @@ static bool orders_rows(const struct query_plan *p)
            told_by(p, p->orders, p->n_orders) == (1u << p->n_sources) - 1;
 }
 
+/* The only term that orders rows, as SQLite sees it, which passes over constants. */
+struct only_term {
+    const struct plan_expr *expr;
+    bool desc, several;
+};
+
+static void add_term(struct only_term *t, const struct plan_expr *x, bool desc)
+{
+    if (!x->sources)
+        return;
+    t->several |= t->expr != NULL;
+    t->expr = x;
+    t->desc = desc;
+}
+
+static bool may_be_walked_backwards(const struct query_plan *p, const struct only_term *t)
+{
+    return t->expr && !t->several && t->desc && may_be_reversed(p, t->expr);
+}
+
+static bool rows_are_walked_backwards(const struct query_plan *p)
+{
+    struct only_term t = {0};
+    for (uint32_t k = 0; k < p->n_orders; k++)
+        add_term(&t, p->orders[k], p->orders_desc[k]);
+    return may_be_walked_backwards(p, &t);
+}
+
+static bool windows_are_walked_backwards(const struct query_plan *p)
+{
+    const struct plan_level *l = p->n_levels ? &p->levels[p->n_levels - 1] : NULL;
+    struct only_term t = {0};
+    for (uint32_t k = 0; l && k < l->n; k++)
+        add_term(&t, p->window_rows.columns[l->order[k].column], l->order[k].desc);
+    return may_be_walked_backwards(p, &t);
+}
+
 bool plan_settle_order(struct reader *r)
 {
     struct query_plan *p = r->plan;
@@ -141,12 +178,7 @@ bool plan_settle_order(struct reader *r)
     bool as_they_come = p->grouped || p->n_windows; /* DISTINCT looks through them so */
     if (p->distinct && !as_they_come && !open && !orders_all(p))
         return false;
-    if (!p->grouped && !p->n_windows && !open && p->n_orders == 1 && p->orders_desc[0] &&
-        may_be_reversed(p, p->orders[0]))
-        return false;
-    const struct plan_level *l = p->n_levels ? &p->levels[p->n_levels - 1] : NULL;
-    if (!p->grouped && l && l->n == 1 && l->order[0].desc &&
-        may_be_reversed(p, p->window_rows.columns[l->order[0].column]))
+    if (!p->grouped && (p->n_windows ? windows_are_walked_backwards(p) : !open && rows_are_walked_backwards(p)))
         return false;
     for (uint32_t i = 0; shows && i < p->n_keys; i++)
         if (p->keys_desc[i] && may_be_reversed(p, p->keys[i]))
