@@ -318,6 +318,8 @@ static const char *const left_out[] = {
     "SELECT f!(1)",
     "SELECT a FROM t GROUP a",
     "SELECT a FROM t ORDER BY",
+    "VALUES (2), (1) ORDER BY 1",
+    "SELECT a FROM t INTERSECT VALUES (1) LIMIT 1",
     "SELECT * FROM t INNER LEFT JOIN u",
     "SELECT * FROM t OUTER JOIN u",
     "SELECT 12ab",

@@ -375,12 +375,14 @@ static void parse_with(struct parser *c, struct sql_query *q)
     } while (parser_accept(c, TOKEN_COMMA));
 }
 
-static void parse_cores(struct parser *c, struct sql_query *q)
+/* Returns the last of them. */
+static const struct sql_select *parse_cores(struct parser *c, struct sql_query *q)
 {
+    struct sql_select *s;
     struct sql_select **end = &q->selects;
     enum compound compound = COMPOUND_NONE;
     do {
-        struct sql_select *s = *end = NEW(c, sql_select);
+        s = *end = NEW(c, sql_select);
         end = &s->next;
         s->compound = (uint8_t)compound;
         s->query = q;
@@ -396,17 +398,11 @@ static void parse_cores(struct parser *c, struct sql_query *q)
         c->core_end = &s->next_core;
         compound = parse_compound(c);
     } while (compound != COMPOUND_NONE);
+    return s;
 }
 
-struct sql_query *parse_query(struct parser *c)
+static void parse_tail(struct parser *c, struct sql_query *q)
 {
-    struct sql_query *q = NEW(c, sql_query);
-    q->at.first = c->i;
-    if (!parser_enter(c))
-        return q;
-    if (parser_accept_word(c, WORD_WITH))
-        parse_with(c, q);
-    parse_cores(c, q);
     if (parser_accept_word(c, WORD_ORDER)) {
         parser_expect_word(c, WORD_BY);
         q->order = parse_order_list(c);
@@ -420,6 +416,18 @@ struct sql_query *parse_query(struct parser *c)
             q->limit = parse_expr(c);
         }
     }
+}
+
+struct sql_query *parse_query(struct parser *c)
+{
+    struct sql_query *q = NEW(c, sql_query);
+    q->at.first = c->i;
+    if (!parser_enter(c))
+        return q;
+    if (parser_accept_word(c, WORD_WITH))
+        parse_with(c, q);
+    if (!parse_cores(c, q)->rows) /* behind VALUES there is neither order nor limit, in SQLite */
+        parse_tail(c, q);
     q->at.end = c->last;
     parser_leave(c);
     return q;
