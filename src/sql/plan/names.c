@@ -507,6 +507,19 @@ static bool merge(struct reader *r, struct scope_column *left, struct plan_expr 
     return true;
 }
 
+/* Beside a right join, wherever that stands, SQLite refuses a name that several tables on the left have, unless USING
+ * has made one of them. */
+static bool is_refused(const struct reader *r, struct sql_name name)
+{
+    bool right = false;
+    uint32_t n = 0;
+    for (const struct sql_from *f = r->core ? r->core->from : NULL; f; f = f->next)
+        right |= (f->join & JOIN_RIGHT) != 0;
+    for (uint32_t i = 0; i + 1 < r->scope->n_entries && right; i++)
+        n += scope_find_in(&r->scope->entries[i], name, false) != NULL;
+    return n > 1;
+}
+
 /* USING (column, …): the first table on the left that has it. */
 static bool read_using(struct reader *r, const struct sql_from *f, struct plan_expr **terms, uint32_t *n)
 {
@@ -518,7 +531,7 @@ static bool read_using(struct reader *r, const struct sql_from *f, struct plan_e
         for (uint32_t i = 0; i < right->n_columns && !own; i++)
             own = sql_name_equal(right->columns[i].name, x->name) ? &right->columns[i] : NULL;
         if (!left || !own || !left->expr || !own->expr || left->expr->mixed || own->expr->mixed ||
-            !add_equality(r, scope_column_value(left, true), own->expr, terms, n))
+            is_refused(r, x->name) || !add_equality(r, scope_column_value(left, true), own->expr, terms, n))
             return false;
         own->joined = own->used = left->used = true;
         if ((f->join & JOIN_RIGHT) && !merge(r, left, own->expr))
@@ -539,7 +552,7 @@ static bool read_natural(struct reader *r, struct plan_expr **terms, uint32_t *n
         if (!left)
             continue;
         if (left->hidden || !left->expr || !own->expr || left->expr->mixed || own->expr->mixed ||
-            !add_equality(r, left->expr, own->expr, terms, n))
+            is_refused(r, own->name) || !add_equality(r, scope_column_value(left, true), own->expr, terms, n))
             return false;
         own->joined = own->used = left->used = true;
     }
