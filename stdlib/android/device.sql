@@ -9,16 +9,13 @@ CREATE PERFETTO FUNCTION android_device_name_from_fingerprint(
 RETURNS STRING AS
 SELECT str_split(str_split($fingerprint, '/', 2), ':', 0);
 
--- The codename of each machine.
+-- The codename of each machine whose fingerprint is known.
 CREATE PERFETTO TABLE android_device_name(
   -- Name of the device.
   name STRING,
   -- Row of machine.
   machine_id JOINID(machine.id)
 ) AS
-SELECT coalesce(
-    extract_metadata_for_machine(m.id, 'android_device_name'),
-    android_device_name_from_fingerprint(m.android_build_fingerprint)
-  ) AS name,
-  m.id AS machine_id
-FROM machine AS m;
+SELECT android_device_name_from_fingerprint(android_build_fingerprint) AS name, id AS machine_id
+FROM machine
+WHERE android_build_fingerprint IS NOT NULL;

@@ -1,7 +1,6 @@
 -- Garbage collections of the Java heap: how much they freed and what their thread did meanwhile.
 
 INCLUDE PERFETTO MODULE android.startup.startups;
-INCLUDE PERFETTO MODULE counters.intervals;
 INCLUDE PERFETTO MODULE intervals.intersect;
 INCLUDE PERFETTO MODULE slices.with_context;
 
@@ -32,14 +31,15 @@ WHERE name GLOB '*concurrent*GC';
 
 -- Sizes of the heaps in KB.
 CREATE PERFETTO TABLE _gc_heap_counter AS
-SELECT i.id, i.ts, i.dur, t.upid, cast_int!(i.value) AS value
-FROM counter_leading_intervals!((
-  SELECT c.id, c.ts, c.track_id, c.value
-  FROM counter AS c
-  JOIN process_counter_track AS t ON t.id = c.track_id
-  WHERE t.name = 'Heap size (KB)'
-)) AS i
-JOIN process_counter_track AS t ON t.id = i.track_id;
+SELECT
+  c.id,
+  c.ts,
+  lead(c.ts, 1, trace_end()) OVER (PARTITION BY c.track_id ORDER BY c.ts) - c.ts AS dur,
+  t.upid,
+  cast_int!(c.value) AS value
+FROM counter AS c
+JOIN process_counter_track AS t ON t.id = c.track_id
+WHERE t.name = 'Heap size (KB)';
 
 -- The size of the heap behind each collection: that of the first counter at or behind its end; NULL: another collection of the
 -- process ends before it.

@@ -104,6 +104,32 @@ WHERE
   AND innermost.name IS NULL
 GROUP BY s.id;
 
+-- Names of the locks that they wait for: (id, lock_name). Applications that tell them write "NAME_lock_acquire" just before the wait
+-- and "NAME_lock_held" just after it, or after the runtime's own slice of the lock.
+CREATE PERFETTO TABLE _monitor_contention_lock_names AS
+WITH
+  beside AS (
+    SELECT
+      id,
+      lag(name) OVER by_track AS asked,
+      lead(name) OVER by_track AS next,
+      lead(name, 2) OVER by_track AS after_next
+    FROM slice
+    WHERE track_id IN (SELECT s.track_id FROM slice AS s JOIN _valid_android_monitor_contention USING (id))
+    WINDOW by_track AS (PARTITION BY track_id ORDER BY ts, id)
+  ),
+  marks AS (
+    SELECT id, asked, iif(next GLOB 'Lock contention*', after_next, next) AS held
+    FROM beside
+    JOIN _valid_android_monitor_contention USING (id)
+  )
+SELECT id, replace(asked, '_lock_acquire', '') AS lock_name
+FROM marks
+WHERE
+  asked GLOB '*_lock_acquire'
+  AND held GLOB '*_lock_held'
+  AND replace(asked, '_lock_acquire', '') = replace(held, '_lock_held', '');
+
 -- One row for each wait that ended and tells both methods.
 CREATE PERFETTO TABLE android_monitor_contention(
   -- Method that holds the lock.
@@ -160,7 +186,7 @@ CREATE PERFETTO TABLE android_monitor_contention(
   binder_reply_tid LONG,
   -- The kernel's number of the process.
   pid LONG,
-  -- Name of the lock.
+  -- Name of the lock; NULL: the application does not tell it.
   lock_name STRING
 ) AS
 SELECT
@@ -191,11 +217,16 @@ SELECT
   b.ts AS binder_reply_ts,
   iif(b.id IS NULL, NULL, s.tid) AS binder_reply_tid,
   s.pid,
-  regexp_extract(s.name, 'Lock contention on (.*) lock') AS lock_name
+  l.lock_name
 FROM thread_slice AS s
 JOIN _valid_android_monitor_contention AS v USING (id)
+LEFT JOIN _monitor_contention_lock_names AS l USING (id)
 LEFT JOIN thread AS o
-  ON o.upid = s.upid AND o.tid = android_extract_android_monitor_contention_blocking_tid(s.name)
+  ON o.utid = (
+    SELECT min(t.utid)
+    FROM thread AS t
+    WHERE t.upid = s.upid AND t.tid = android_extract_android_monitor_contention_blocking_tid(s.name)
+  )
 LEFT JOIN slice AS b ON b.id = (SELECT a.id FROM ancestor_slice(s.id) AS a WHERE a.name = 'binder reply' LIMIT 1)
 WHERE
   s.dur != -1
@@ -276,7 +307,7 @@ CREATE PERFETTO TABLE android_monitor_contention_chain(
   pid LONG,
   -- A wait for a lock that this waiting thread holds; NULL: none.
   child_id LONG,
-  -- Name of the lock.
+  -- Name of the lock; NULL: the application does not tell it.
   lock_name STRING
 ) AS
 SELECT

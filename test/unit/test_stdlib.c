@@ -122,6 +122,21 @@ static void insert_slices(void)
     }
 }
 
+/* A frame on the timeline: without any of them the frames are those of Android up to 9. */
+static void insert_frame(void)
+{
+    uint32_t t = track("upid", find(200, true), "Actual Timeline", "slice");
+    column_set(&f.st.t[T_track].columns[track_c_type], t, text("android_actual_frame_timeline"));
+    slice_insert(&f.st, &(struct slice_row){.ts = 99 * MS,
+                                            .track_id = t,
+                                            .name = text("99"),
+                                            .parent_id = COL_NULL,
+                                            .thread_ts = COL_NULL,
+                                            .thread_dur = COL_NULL,
+                                            .thread_instruction_count = COL_NULL,
+                                            .thread_instruction_delta = COL_NULL});
+}
+
 static uint32_t slice_named(const char *name)
 {
     for (uint32_t i = 0;; i++)
@@ -184,6 +199,7 @@ static void setup(void)
                                                   .upid = find(threads[i].pid, true),
                                                   .is_main_thread = threads[i].tid == threads[i].pid});
     insert_slices();
+    insert_frame();
     for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)
         counter_insert(&f.st, &(struct counter_row){
                                   .ts = counters[i].ts,
@@ -378,7 +394,8 @@ START_TEST(the_phone_is_exported_as_json)
     sql = sqlite3_mprintf("CREATE TABLE events AS SELECT value AS e FROM json_each(%Q, '$.traceEvents')", text);
     sql_run(&f, sql);
     sqlite3_free(sql);
-    sql_expect(&f, "SELECT e ->> 'ph' AS ph, count(*) FROM events GROUP BY 1 ORDER BY 1", "C,8;M,12;X,21;f,1;i,2;s,1");
+    sql_expect(&f, "SELECT e ->> 'ph' AS ph, count(*) FROM events GROUP BY 1 ORDER BY 1",
+               "C,8;M,12;X,21;f,1;i,2;n,1;s,1");
     sql_expect(&f, "SELECT e -> 'ts' FROM events WHERE e ->> 'ph' = 'C' ORDER BY e ->> 'ts' LIMIT 1", "-1.500");
     sql_expect(
         &f,

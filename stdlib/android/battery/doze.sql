@@ -8,7 +8,7 @@ RETURNS TableOrSubquery AS
 (
   SELECT i.id, i.ts, i.dur, CAST(i.value AS INT) AS value
   FROM counter_leading_intervals!((
-    SELECT c.id, c.ts, c.track_id, c.value
+    SELECT c.id, c.ts, 0 AS track_id, c.value
     FROM counter AS c
     JOIN counter_track AS t ON t.id = c.track_id
     WHERE t.name = $counter_name

@@ -11,7 +11,7 @@ CREATE PERFETTO TABLE _show_maps_process_boundary AS
 SELECT
   section,
   cast_int!(regexp_extract(section, 'SHOW MAP ([0-9]+)')) AS pid,
-  regexp_extract(section, 'SHOW MAP [0-9]+:? *([^ ()]+)') AS process_name,
+  str_split(section, ' ', 3) AS process_name,
   min(id) AS first_id,
   max(id) AS last_id
 FROM _show_maps
@@ -25,7 +25,8 @@ JOIN _show_maps_process_boundary AS b USING (section)
 WHERE m.line GLOB '[0-9]*'
 ORDER BY m.id;
 
--- A row a mapping and process; sizes in kilobytes.
+-- A row a mapping and process; sizes in kilobytes. A line is read by its words, so that of a name with blanks the first word counts, and
+-- of sections of older systems, whose lines have fewer numbers, only the mappings with such a name have a row.
 CREATE PERFETTO TABLE android_dumpsys_show_map(
   -- The process.
   process_name STRING,
@@ -63,17 +64,13 @@ CREATE PERFETTO TABLE android_dumpsys_show_map(
   locked_kb LONG,
   -- How many mappings.
   mapping_count LONG,
-  -- What is mapped: a file or a name.
+  -- What is mapped: a file or the first word of a name.
   mapped_object STRING
 ) AS
 WITH
-  -- the words of a line, apart by one comma each; a line of a mapping begins with a number
+  -- the words of a line, apart by one comma each
   cells AS (
-    SELECT
-      pid,
-      process_name,
-      regexp_replace_simple(line, ' +', ',') AS words,
-      regexp_extract(line, '^(?:[0-9]+ +){16}(.*)$') AS object
+    SELECT pid, process_name, regexp_replace_simple(line, ' +', ',') AS words
     FROM _show_maps_process
   )
 SELECT
@@ -95,6 +92,6 @@ SELECT
   cast_int!(str_split(words, ',', 13)) AS private_hugetlb_kb,
   cast_int!(str_split(words, ',', 14)) AS locked_kb,
   cast_int!(str_split(words, ',', 15)) AS mapping_count,
-  object AS mapped_object
+  str_split(words, ',', 16) AS mapped_object
 FROM cells
-WHERE object IS NOT NULL AND object != 'TOTAL';
+WHERE str_split(words, ',', 16) != 'TOTAL';

@@ -46,7 +46,7 @@ SELECT
   f.cuj_name
 FROM _extended_frame_boundary AS f
 JOIN _android_critical_blocking_calls AS b ON b.utid = f.ui_thread_utid
-WHERE b.ts <= f.ts_end AND b.ts_end >= f.ts
+WHERE (b.ts BETWEEN f.ts AND f.ts_end OR b.ts_end BETWEEN f.ts AND f.ts_end)
 UNION ALL
 SELECT
   min(b.ts_end, f.ts_end) - max(b.ts, f.ts) AS dur,
@@ -61,4 +61,4 @@ SELECT
   f.cuj_name
 FROM _extended_frame_boundary AS f
 JOIN _android_critical_blocking_calls AS b ON b.utid = f.render_thread_utid
-WHERE b.utid IS NOT f.ui_thread_utid AND b.ts <= f.ts_end AND b.ts_end >= f.ts;
+WHERE b.utid IS NOT f.ui_thread_utid AND (b.ts BETWEEN f.ts AND f.ts_end OR b.ts_end BETWEEN f.ts AND f.ts_end);

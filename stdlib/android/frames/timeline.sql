@@ -132,12 +132,12 @@ WITH
     LEFT JOIN _distinct_from_expected_timeline_slice_per_process AS e USING (frame_id, upid)
   ),
   frames AS (
-    SELECT * FROM numbered
+    SELECT * FROM numbered WHERE EXISTS (SELECT 1 FROM actual_frame_timeline_slice)
     UNION ALL
     SELECT
       frame_id, ts, dur, do_frame_id, draw_frame_id, NULL, NULL, render_thread_utid, ui_thread_utid, NULL, NULL, upid, process_name
     FROM _frames_maxsdk_28
-    WHERE NOT EXISTS (SELECT 1 FROM actual_frame_timeline_slice) AND NOT EXISTS (SELECT 1 FROM numbered)
+    WHERE NOT EXISTS (SELECT 1 FROM actual_frame_timeline_slice)
   )
 SELECT
   frame_id,

@@ -15,6 +15,6 @@ SELECT i.ts, i.dur, CAST(i.value AS INT) AS power_state
 FROM counter_leading_intervals!((
   SELECT c.id, c.ts, c.track_id, c.value
   FROM counter AS c
-  JOIN track AS t ON t.id = c.track_id
-  WHERE t.type = 'mali_gpu_power_state' OR t.type = 'android_mali_gpu_power_state'
+  JOIN counter_track AS t ON t.id = c.track_id
+  WHERE t.name = 'mali_gpu_power_state'
 )) AS i;

@@ -46,10 +46,12 @@ WITH
       p.pid,
       t.memory_track_name,
       i.track_id,
-      CAST(i.value * iif(t.memory_track_name = 'mem.heap', 1024, 1) AS INT) AS value,
-      abs(i.delta_value) > 100 * 1048576 AS spike
+      CAST(i.value AS INT) AS value,
+      coalesce(max(abs(i.delta_value) > 100 * 1048576) OVER (PARTITION BY i.track_id), 0) AS track_has_spike_gt_100mib
     FROM counter_leading_intervals!((
-      SELECT c.id, c.ts, c.track_id, c.value FROM counter AS c JOIN _process_memory_tracks AS t USING (track_id)
+      SELECT c.id, c.ts, c.track_id, CAST(c.value AS INT) * iif(t.memory_track_name = 'mem.heap', 1024, 1) AS value
+      FROM counter AS c
+      JOIN _process_memory_tracks AS t USING (track_id)
     )) AS i
     JOIN _process_memory_tracks AS t USING (track_id)
     JOIN process AS p USING (upid)
@@ -74,7 +76,7 @@ SELECT
   s.track_id,
   s.value,
   iif(z.value IS NULL, s.value, max(s.value - z.value, 0)) AS zygote_adjusted_value,
-  coalesce(max(s.spike) OVER (PARTITION BY s.track_id), 0) AS track_has_spike_gt_100mib
+  s.track_has_spike_gt_100mib
 FROM spans AS s
 JOIN process AS own ON own.upid = s.upid
 LEFT JOIN zygote AS z

@@ -2,7 +2,7 @@
 
 INCLUDE PERFETTO MODULE android.profiling_manager.util;
 
--- To the first frame (TTFF), and to when the application says it can be used (TTI).
+-- To the end of the first frame (TTFF), and to when the application has said that it can be used (TTI).
 CREATE PERFETTO TABLE android_profiling_manager_cold_startup(
   -- When the start of the application began.
   ts TIMESTAMP,
@@ -17,4 +17,4 @@ SELECT ts, 'app_startup_ttff' AS name, dur, 'TTFF' AS startup_checkpoint
 FROM _android_generate_start_to_end_slices('bindApplication', 'Choreographer#doFrame [0-9]*', 1)
 UNION ALL
 SELECT ts, 'app_startup_tti', dur, 'TTI'
-FROM _android_generate_start_to_end_slices('bindApplication', 'reportFullyDrawn*', 0);
+FROM _android_generate_start_to_end_slices('bindApplication', 'reportFullyDrawn*', 1);
