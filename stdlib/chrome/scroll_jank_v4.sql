@@ -1,6 +1,6 @@
 -- Scrolls that stuttered, as version 4 of Chrome's measure sees it, by its slices "ScrollJankV4".
 
--- The slices with what their args tell; times of args are us.
+-- The slices with what their args tell. Times are ns: Chrome writes them so into args whose names end with "_us".
 CREATE PERFETTO TABLE _chrome_scroll_jank_v4_slices AS
 SELECT
   id,
@@ -17,10 +17,10 @@ SELECT
   extract_arg(arg_set_id, 'scroll_jank_v4.updates.synthetic.first_event_latency_id') AS synthetic_first_event_latency_id,
   extract_arg(arg_set_id, 'scroll_jank_v4.updates.first_scroll_update_type') AS first_scroll_update_type,
   extract_arg(arg_set_id, 'scroll_jank_v4.damage_type') AS damage_type,
-  extract_arg(arg_set_id, 'scroll_jank_v4.running_delivery_cutoff_us') * 1000 AS running_delivery_cutoff,
-  extract_arg(arg_set_id, 'scroll_jank_v4.adjusted_delivery_cutoff_us') * 1000 AS adjusted_delivery_cutoff,
-  extract_arg(arg_set_id, 'scroll_jank_v4.current_delivery_cutoff_us') * 1000 AS current_delivery_cutoff,
-  extract_arg(arg_set_id, 'scroll_jank_v4.vsync_interval_us') * 1000 AS vsync_interval
+  extract_arg(arg_set_id, 'scroll_jank_v4.running_delivery_cutoff_us') AS running_delivery_cutoff,
+  extract_arg(arg_set_id, 'scroll_jank_v4.adjusted_delivery_cutoff_us') AS adjusted_delivery_cutoff,
+  extract_arg(arg_set_id, 'scroll_jank_v4.current_delivery_cutoff_us') AS current_delivery_cutoff,
+  extract_arg(arg_set_id, 'scroll_jank_v4.vsync_interval_us') AS vsync_interval
 FROM slice
 WHERE name = 'ScrollJankV4';
 

@@ -23,7 +23,7 @@ JOIN track AS t ON t.id = s.track_id
 WHERE t.type = 'android_dma_heap_change';
 
 -- Answers of the allocator of graphics buffers to calls from other processes: it allocates for those who call it.
-CREATE PERFETTO VIEW _gralloc_binders AS
+CREATE PERFETTO TABLE _gralloc_binders AS
 SELECT r.id AS reply_id, r.ts, r.dur, rt.utid AS gralloc_utid, ct.utid AS client_utid
 FROM slice AS r
 JOIN thread_track AS rt ON rt.id = r.track_id
@@ -35,7 +35,7 @@ JOIN thread_track AS ct ON ct.id = c.track_id
 WHERE r.name = 'binder reply' AND r.dur >= 0 AND (p.name GLOB '/vendor/bin/hw/android.hardware.graphics.allocator*' OR p.name GLOB '/vendor/bin/hw/*gralloc.allocator*');
 
 -- The events with the thread that they are for: the caller, where the allocator worked for one.
-CREATE PERFETTO VIEW _attributed_dmabufs AS
+CREATE PERFETTO TABLE _attributed_dmabufs AS
 SELECT
   e.ts,
   e.inode,
@@ -50,9 +50,13 @@ SELECT
     ),
     e.utid
   ) AS utid
-FROM _raw_dmabuf_events AS e;
+FROM _raw_dmabuf_events AS e
+ORDER BY e.inode, e.ts;
 
--- The thread that a buffer counts for: of an allocation its own; of a release the one that it was allocated for.
+CREATE PERFETTO INDEX _attributed_dmabufs_inode ON _attributed_dmabufs(inode, ts);
+
+-- The thread that a buffer counts for: of an allocation its own; of a release that of the last event before it, which
+-- mostly is the allocation.
 CREATE PERFETTO FUNCTION _alloc_source(
   -- Whether it is an allocation.
   is_alloc BOOL,
@@ -64,7 +68,7 @@ CREATE PERFETTO FUNCTION _alloc_source(
 RETURNS LONG AS
 SELECT utid
 FROM _attributed_dmabufs
-WHERE inode = $inode AND buf_size > 0 AND iif($is_alloc, ts = $ts, ts < $ts)
+WHERE inode = $inode AND iif($is_alloc, ts = $ts, ts < $ts)
 ORDER BY ts DESC
 LIMIT 1;
 

@@ -35,7 +35,7 @@ WITH
   rest AS (
     SELECT ts, machine_id, cpu, time_slice - sum(residency) AS residency, time_slice
     FROM _cpuidle_samples
-    WHERE time_slice > 0
+    WHERE time_slice IS NOT NULL
     GROUP BY ts, machine_id, cpu
   )
 SELECT
@@ -47,7 +47,7 @@ SELECT
   residency AS total_residency,
   time_slice
 FROM _cpuidle_samples
-WHERE time_slice > 0
+WHERE time_slice IS NOT NULL
 UNION ALL
 SELECT ts, machine_id, 'C0' AS state, cpu, max(0, residency / time_slice * 100), max(0, residency), time_slice
 FROM rest;
