@@ -370,7 +370,7 @@ CREATE PERFETTO VIEW profiler_smaps(
   ts TIMESTAMP,
   -- Path of the file.
   path STRING,
-  -- The path without what changes from run to run.
+  -- The path without what tells that the file was deleted.
   path_trimmed STRING,
   -- How many mappings of this path are added up in the row.
   aggregate_count LONG,
@@ -428,7 +428,7 @@ CREATE PERFETTO VIEW process_memory_mappings(
   upid LONG,
   -- When, in nanoseconds of the trace clock.
   ts TIMESTAMP,
-  -- Path of the file.
+  -- Path of the file, without what tells that it was deleted.
   path STRING,
   -- How many mappings of this path are added up in the row.
   aggregate_count LONG,
@@ -460,8 +460,8 @@ CREATE PERFETTO VIEW process_memory_mappings(
   swap_pss_kb LONG
 )
 AS
-SELECT id, upid, ts, path, aggregate_count, is_deleted, size_kb, rss_kb, anonymous_kb, swap_kb,
-  shared_clean_resident_kb AS shared_clean_kb, shared_dirty_resident_kb AS shared_dirty_kb,
+SELECT id, upid, ts, path_trimmed AS path, aggregate_count, is_deleted, size_kb, rss_kb, anonymous_kb,
+  swap_kb, shared_clean_resident_kb AS shared_clean_kb, shared_dirty_resident_kb AS shared_dirty_kb,
   private_clean_resident_kb AS private_clean_kb, private_dirty_kb, locked_kb,
   proportional_resident_kb AS pss_kb, pss_dirty_kb, swap_pss_kb
 FROM __intrinsic_profiler_smaps;
