@@ -272,6 +272,44 @@ static const struct raw_state {
     {0, 0, 0x82, "DK"},    {3, 10, 0x20, "Z"},
 };
 
+/* A switch or a waking that does not say a name leaves the thread's as it was; one that says an empty name does not. */
+START_TEST(a_name_that_is_not_told_changes_nothing)
+{
+    static const struct {
+        uint32_t event, field; /* that of the name; 0: none */
+        const char *name, *after;
+    } told[] = {
+        {FTRACE_EVENT_SCHED_SWITCH, FTRACE_SCHED_SWITCH_NEXT_COMM, "cook", "cook"},
+        {FTRACE_EVENT_SCHED_SWITCH, 0, NULL, "cook"},
+        {FTRACE_EVENT_SCHED_WAKING, 0, NULL, "cook"},
+        {FTRACE_EVENT_TASK_RENAME, 0, NULL, "cook"},
+        {FTRACE_EVENT_SCHED_WAKING, FTRACE_SCHED_WAKING_COMM, "", ""},
+    };
+    uint32_t n = (uint32_t)_i + 1;
+    trace_bundle(&t, 0);
+    for (uint32_t i = 0; i < n; i++) {
+        struct pb_writer p = {0};
+        uint32_t tid = told[i].event == FTRACE_EVENT_SCHED_SWITCH   ? FTRACE_SCHED_SWITCH_NEXT_PID
+                       : told[i].event == FTRACE_EVENT_SCHED_WAKING ? FTRACE_SCHED_WAKING_PID
+                                                                    : FTRACE_TASK_RENAME_PID;
+        pb_put_varint(&p, tid, 31);
+        if (told[i].field)
+            pb_put_str(&p, told[i].field, told[i].name);
+        trace_event(&t, 100 + i, 32, told[i].event, &p);
+        pb_writer_free(&p);
+    }
+    trace_bundle_end(&t);
+    trace_import(&t);
+    for (uint32_t i = 0; i < ROWS(&t, thread); i++) {
+        strid name = (strid)CELL(&t, thread, name, i);
+        if (CELL(&t, thread, tid, i) == 31)
+            ck_assert_str_eq(strpool_cstr(&t.st.strings, name), told[n - 1].after);
+        else if (CELL(&t, thread, tid, i) == 32)
+            ck_assert_uint_eq(name, 0); /* nobody told it */
+    }
+}
+END_TEST
+
 START_TEST(the_letters_of_a_state)
 {
     const struct raw_state *r = &raw_states[_i];
@@ -542,6 +580,7 @@ Suite *ftrace_handlers_suite(void)
     tcase_add_test(c, processes_end_by_their_exit);
     tcase_add_test(c, new_tasks_are_threads_or_processes);
     tcase_add_loop_test(c, switches_and_wakings_are_read_in_any_order, 0, NUMBERS);
+    tcase_add_loop_test(c, a_name_that_is_not_told_changes_nothing, 0, 5);
     tcase_add_loop_test(c, the_letters_of_a_state, 0, sizeof raw_states / sizeof *raw_states);
     tcase_add_test(c, wakeups_of_what_does_not_sleep_are_spurious);
     tcase_add_loop_test(c, a_gpu_batch_is_placed_where_it_ran, 0, 2);

@@ -294,9 +294,10 @@ static inline struct slice field_bytes(const struct fields *f, unsigned n)
 {
     return field_has(f, n) && f->p[n] ? slice_of(f->p[n], (size_t)f->u[n]) : slice_of("", 0);
 }
+/* 0 when the event does not say it: then nothing is known, which is not the same as an empty text. */
 static inline strid field_str(const struct ftrace_event *e, const struct fields *f, unsigned n)
 {
-    return import_slice(e->m->im, field_bytes(f, n));
+    return field_has(f, n) ? import_slice(e->m->im, field_bytes(f, n)) : 0;
 }
 
 /* The thread that was running, made when new. */

@@ -144,7 +144,7 @@ static inline bool switch_in_order(const struct ftrace_event *e, struct ftrace_c
 static __attribute__((noinline)) void switch_in_disorder(const struct ftrace_event *e, struct switch_fields *s)
 {
     struct pb_cursor cursor = pb_cursor(e->payload);
-    struct slice prev_name = slice_of("", 0), next_name = slice_of("", 0);
+    struct slice prev_name = {0}, next_name = {0}; /* names that are not told change nothing */
     struct pb_field f;
     *s = (struct switch_fields){0};
     while (pb_next(&cursor, &f)) {
@@ -211,7 +211,7 @@ static __attribute__((noinline)) void waking_in_disorder(struct slice payload, s
 {
     struct pb_cursor cursor = pb_cursor(payload);
     struct pb_field f;
-    *name = slice_of("", 0);
+    *name = (struct slice){0};
     *tid = 0;
     while (pb_next(&cursor, &f)) {
         if (f.id == FTRACE_SCHED_WAKING_COMM)
