@@ -19,7 +19,7 @@ WITH
   )
 SELECT cluster_id, cluster_type, cluster_count FROM names;
 
--- The cluster of each CPU: little, medium, big; NULL when all are alike or nothing is known.
+-- The cluster of each CPU among those of its machine: little, medium, big; NULL when all are alike or nothing is known.
 CREATE PERFETTO TABLE android_cpu_cluster_mapping(
   -- Row of cpu.
   ucpu LONG,
@@ -28,10 +28,17 @@ CREATE PERFETTO TABLE android_cpu_cluster_mapping(
   -- little, medium or big.
   cluster_type STRING
 ) AS
+WITH
+  counts AS (
+    SELECT machine_id, count(DISTINCT cluster_id) AS cluster_count
+    FROM cpu
+    GROUP BY machine_id
+  )
 SELECT c.ucpu, c.cpu, n.cluster_type
 FROM cpu AS c
-LEFT JOIN _cores AS n
-  ON n.cluster_id = c.cluster_id AND n.cluster_count = (SELECT count(DISTINCT cluster_id) FROM cpu);
+JOIN counts AS k ON k.machine_id = c.machine_id
+LEFT JOIN _cores AS n ON n.cluster_id = c.cluster_id AND n.cluster_count = k.cluster_count
+ORDER BY c.ucpu;
 
 -- How many CPUs of a cluster run something.
 CREATE PERFETTO FUNCTION _active_cpu_count_for_cluster_type(
