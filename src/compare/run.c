@@ -181,10 +181,10 @@ static bool same_line(const struct run_line *l, const struct measure *m, const s
 
 static uint64_t line_hash(const struct measure *m, const struct who *w, const char *thread, const char *name)
 {
-    uint64_t h = hash_u64((uint64_t)(uintptr_t)m);
+    uint64_t secret = hash_secret(), h = hash_u64((uint64_t)(uintptr_t)m);
     const char *const parts[] = {w->machine, w->process, thread, name};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        h = hash_combine(h, hash_bytes(parts[i], strlen(parts[i])));
+        h = hash_combine(h, hash_bytes_seeded(parts[i], strlen(parts[i]), secret));
     return h;
 }
 

@@ -36,6 +36,7 @@ struct dictionary {
     texts;
     uint32_t *slots; /* number plus 1; 0: free */
     size_t n_slots;
+    uint64_t secret; /* of the hashes of texts: nobody knows which belong into one slot */
     size_t written;
     VEC(uint32_t)
     codes; /* of this block's dictionary: the code in the whole table */
@@ -280,8 +281,10 @@ static bool grow_slots(struct dictionary *d)
     uint32_t *slots = mem_zalloc(n * sizeof *slots);
     if (!slots)
         return false;
+    d->secret = hash_secret();
     for (size_t i = 0; i < d->texts.n; i++) {
-        probe_free(slot, (size_t)hash_bytes(d->texts.p[i].bytes, d->texts.p[i].size), n, slots[slot] != 0);
+        probe_free(slot, (size_t)hash_bytes_seeded(d->texts.p[i].bytes, d->texts.p[i].size, d->secret), n,
+                   slots[slot] != 0);
         slots[slot] = (uint32_t)i + 1;
     }
     mem_free(d->slots);
@@ -296,7 +299,7 @@ static bool find_text(struct dictionary *d, struct export_text t, uint32_t *numb
     size_t slot;
     if (2 * (d->texts.n + 1) > d->n_slots && !grow_slots(d))
         return false;
-    probe_each(slot, (size_t)hash_bytes(t.bytes, t.size), d->n_slots, d->slots[slot] != 0)
+    probe_each(slot, (size_t)hash_bytes_seeded(t.bytes, t.size, d->secret), d->n_slots, d->slots[slot] != 0)
     {
         struct export_text known = d->texts.p[d->slots[slot] - 1];
         if (known.size == t.size && (t.size == 0 || memcmp(known.bytes, t.bytes, t.size) == 0))

@@ -83,10 +83,11 @@ static size_t chain_parts(struct json_item *items, size_t n, size_t *heads)
         return 0;
     size_t *tails = table + slots;
     memset(table, 0xff, slots * sizeof *table);
+    const uint64_t secret = hash_secret(); /* nobody knows which parts belong into one slot */
     for (size_t i = 0; i < n; i++) {
         struct slice rest, part = items[i].part = first_part(items[i].key, &rest);
         size_t slot;
-        probe_each(slot, (size_t)hash_bytes(part.p, part.len), slots,
+        probe_each(slot, (size_t)hash_bytes_seeded(part.p, part.len, secret), slots,
                    table[slot] != NO_ITEM) if (slice_eq(items[table[slot]].part, part)) break;
         items[i].next = NO_ITEM;
         if (table[slot] == NO_ITEM)

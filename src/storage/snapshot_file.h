@@ -33,6 +33,7 @@ struct snapshot {
     uint64_t text_checked;    /* bytes that those have; no byte is of two blocks */
     const uint32_t *slots;
     uint32_t slot_cap;
+    uint32_t string_seed;
     const uint64_t *slot_sums;
     uint8_t *slots_checked; /* by block */
 

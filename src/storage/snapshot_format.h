@@ -81,8 +81,8 @@ struct snapshot_trailer {
     uint32_t n_arg_columns; /* columns from here on are of args: SNAPSHOT_SET_COLUMNS, SNAPSHOT_VALUE_COLUMNS, shapes */
     uint32_t n_values;      /* of generic sets */
     uint32_t n_table_columns;
-    uint32_t has_nul; /* strpool.has_nul */
-    uint32_t unused;
+    uint32_t has_nul;     /* strpool.has_nul */
+    uint32_t string_seed; /* of the hashes of strings; 0: they are those of strpool_hash() */
     struct snapshot_place sections[SNAPSHOT_SECTION_COUNT];
     uint64_t sum; /* of all before it */
     char magic[8];

@@ -22,11 +22,24 @@ struct string_sums {
     uint32_t slot_cap;
 };
 
-static bool index_string(struct string_sums *b, uint32_t id, uint32_t hash)
+static uint32_t seeded_hash(const void *text, size_t len, uint32_t seed)
 {
-    uint32_t at;
-    probe_free(at, hash, b->slot_cap, b->slots[at]);
-    b->slots[at] = id;
+    return seed ? (uint32_t)hash_bytes_seeded(text, len, hash_u64(seed)) : strpool_hash(text, len);
+}
+
+/* Puts all strings into the index. False: they crowd, as those of a file that was made for it do (HASH_WALK_MAX). */
+static bool index_strings(struct string_sums *b, const struct strpool *s, uint32_t seed)
+{
+    memset(b->slots, 0, (size_t)b->slot_cap * sizeof *b->slots);
+    for (uint32_t id = 1; id <= s->n; id++) {
+        struct slice text = strpool_view(s, id);
+        uint32_t at, hash = seeded_hash(text.p, text.len, seed);
+        probe_free(at, hash, b->slot_cap, b->slots[at]);
+        if (!seed && ((at - hash) & (b->slot_cap - 1)) >= HASH_WALK_MAX)
+            return false;
+        b->slots[at] = id;
+        b->strings.p[id - 1] = (struct snapshot_string){0, (uint32_t)text.len, hash};
+    }
     return true;
 }
 
@@ -41,16 +54,15 @@ static void write_text(struct snapshot_writer *w, struct string_sums *b)
         vec_clear(&b->text);
         for (uint32_t i = 0; i < n; i++) {
             struct slice text = strpool_view(s, first + i);
-            struct snapshot_string entry = {at, (uint32_t)text.len, strpool_hash(text.p, text.len)};
-            if (!vec_reserve(&b->text, b->text.n + text.len + 1) || !vec_push(&b->strings, entry)) {
+            if (!vec_reserve(&b->text, b->text.n + text.len + 1)) {
                 snapshot_no_memory(w);
                 return;
             }
             memcpy(b->text.p + b->text.n, text.p, text.len);
             b->text.n += text.len;
             b->text.p[b->text.n++] = 0;
+            b->strings.p[first + i - 1].at = at;
             at += text.len + 1;
-            index_string(b, first + i, entry.hash);
         }
         if (!vec_push(&b->sums, block_sum(b->strings.p + first - 1, n, b->text.p, b->text.n)))
             snapshot_no_memory(w);
@@ -78,9 +90,14 @@ void snapshot_write_strings(struct snapshot_writer *w)
     while (b.slot_cap / 3 * 2 < n && b.slot_cap < 1u << 31)
         b.slot_cap *= 2;
     b.slots = mem_zalloc((size_t)b.slot_cap * sizeof *b.slots);
-    if (!b.slots || n >= b.slot_cap) {
+    if (!b.slots || n >= b.slot_cap || !vec_reserve(&b.strings, n)) {
         snapshot_no_memory(w);
     } else {
+        b.strings.n = n;
+        if (!index_strings(&b, &w->st->strings, 0)) {
+            w->trailer.string_seed = (uint32_t)hash_u64(hash_secret() >> 1) | 1;
+            index_strings(&b, &w->st->strings, w->trailer.string_seed);
+        }
         write_text(w, &b);
         snapshot_begin(w, SNAPSHOT_STRINGS);
         snapshot_put(w, b.strings.p, b.strings.n * sizeof *b.strings.p);
@@ -151,6 +168,7 @@ static bool check_slots(struct snapshot *s, uint32_t block)
 static strid find(void *ctx, const void *text, size_t len, uint32_t hash)
 {
     struct snapshot *s = ctx;
+    hash = s->string_seed ? seeded_hash(text, len, s->string_seed) : hash;
     uint32_t at = hash & (s->slot_cap - 1);
     for (uint32_t i = 0; i < s->slot_cap; i++, at = (at + 1) & (s->slot_cap - 1)) {
         uint32_t id;
@@ -182,6 +200,7 @@ int snapshot_open_strings(struct snapshot *s, const struct snapshot_trailer *t)
         (n_slots & (n_slots - 1)) || n_slot_sums != n_slots / SNAPSHOT_BLOCK)
         return -MRD_EFORMAT;
     s->slot_cap = (uint32_t)n_slots;
+    s->string_seed = t->string_seed;
     s->strings_checked = mem_zalloc((size_t)blocks + 1);
     s->slots_checked = mem_zalloc((size_t)n_slot_sums + 1);
     return s->strings_checked && s->slots_checked ? 0 : -MRD_ENOMEM;

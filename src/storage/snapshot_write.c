@@ -266,7 +266,7 @@ uint64_t snapshot_schema(void)
     for (int i = 0; i < STAT_COUNT; i++)
         checksum_add(&sum, checksum_of(stat_defs[i].name, strlen(stat_defs[i].name), 4));
     uint32_t more[] = {CHUNK_KINDS, ARG_TYPE_COUNT, sizeof(struct snapshot_trailer),
-                       strpool_hash("how strings are hashed", 22)};
+                       strpool_hash("how strings are hashed: by a seed", 32)};
     checksum_add(&sum, checksum_of(more, sizeof more, 5));
     return sum.low;
 }

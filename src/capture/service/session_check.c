@@ -143,7 +143,7 @@ static int check_others(struct service *svc, uint32_t uid, const Config *c, stru
 static int check_restart(struct service *svc, const Config *c, struct error *err)
 {
     const char *name = c->unique_session_name ? c->unique_session_name : "";
-    uint64_t now = clock_boot_ns(), hash = hash_bytes(name, strlen(name));
+    uint64_t now = clock_boot_ns(), hash = hash_bytes_seeded(name, strlen(name), hash_secret());
     size_t keep = 0;
     if (!c->enable_extra_guardrails)
         return 0;

@@ -121,7 +121,7 @@ static void fire(struct session *s, const Trigger *t, const char *producer, uint
 
 void service_trigger(struct service *svc, const char *name, const char *producer, uint32_t uid)
 {
-    uint64_t now = clock_boot_ns(), hash = hash_bytes(name, strlen(name));
+    uint64_t now = clock_boot_ns(), hash = hash_bytes_seeded(name, strlen(name), hash_secret());
     bool counted = false;
     for (size_t i = 0; i < svc->sessions.n; i++) {
         struct session *s = svc->sessions.p[i];

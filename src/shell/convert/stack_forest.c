@@ -78,7 +78,7 @@ uint32_t stack_node(struct stack_forest *f, uint32_t parent, const char *name)
 {
     bool added;
     size_t len = strlen(name), at = f->names.n;
-    uint64_t key = hash_combine(hash_bytes(name, len), parent), *slot;
+    uint64_t key = hash_combine(hash_bytes_seeded(name, len, hash_secret()), parent), *slot;
     if (f->nodes.n >= STACK_NO_NODE || !vec_reserve(&f->names, f->names.n + len + 1)) {
         f->failed = true;
         return 0;

@@ -283,7 +283,7 @@ static bool add_entry(struct pprof *p, struct slice entry)
 static struct pprof_sample *sample_of(struct pprof *p, size_t first)
 {
     size_t n = p->stacks.n - first;
-    uint64_t key = hash_u64(n);
+    uint64_t key = hash_u64(n ^ hash_secret());
     for (size_t i = first; i < p->stacks.n; i++)
         key = hash_combine(key, p->stacks.p[i]);
     for (;; key = hash_u64(key)) {

@@ -61,7 +61,7 @@ static void set_free(void *p)
 
 static uint64_t hash_keys(const int64_t *keys, const uint8_t *types, int n)
 {
-    uint64_t h = 1;
+    uint64_t h = hash_secret();
     for (int i = 0; i < n; i++)
         h = hash_combine(h, (uint64_t)keys[i] ^ types[i]);
     return h;

@@ -168,9 +168,10 @@ static void keep_extremes(struct accumulator *a, struct run *r, const struct inp
     }
 }
 
-static struct pair *find(struct pair *set, uint64_t mask, uint32_t group, int64_t word)
+/* Without the secret all pairs of two equal numbers have one hash: a group's number and an id go alike. */
+static struct pair *find(const struct accumulator *a, struct pair *set, uint64_t mask, uint32_t group, int64_t word)
 {
-    uint64_t at = hash_combine(group, (uint64_t)word) & mask;
+    uint64_t at = hash_combine(group ^ a->secret, (uint64_t)word) & mask;
     while (set[at].group && (set[at].group != group || set[at].word != word))
         at = (at + 1) & mask;
     return &set[at];
@@ -179,6 +180,7 @@ static struct pair *find(struct pair *set, uint64_t mask, uint32_t group, int64_
 static bool grow_set(struct accumulator *a, struct run *r)
 {
     uint64_t size = a->set ? (a->set_mask + 1) * 2 : 4096;
+    a->secret = hash_secret();
     struct pair *bigger = run_alloc(r, size * sizeof *bigger) ? mem_zalloc(size * sizeof *bigger) : NULL;
     if (!bigger) {
         fail(r, SQLITE_NOMEM);
@@ -186,7 +188,7 @@ static bool grow_set(struct accumulator *a, struct run *r)
     }
     for (uint64_t i = 0; a->set && i <= a->set_mask; i++)
         if (a->set[i].group)
-            *find(bigger, size - 1, a->set[i].group, a->set[i].word) = a->set[i];
+            *find(a, bigger, size - 1, a->set[i].group, a->set[i].word) = a->set[i];
     mem_free(a->set);
     a->set = bigger;
     a->set_mask = size - 1;
@@ -206,7 +208,7 @@ static void find_first(struct accumulator *a, struct run *r, const struct input 
         word = word == minus_zero ? 0 : word;
         if ((!a->set || a->n_set * 2 > a->set_mask) && !grow_set(a, r))
             return;
-        struct pair *p = find(a->set, a->set_mask, in->ids[i] + 1, word);
+        struct pair *p = find(a, a->set, a->set_mask, in->ids[i] + 1, word);
         if (p->group)
             continue;
         *p = (struct pair){word, in->ids[i] + 1};

@@ -25,6 +25,7 @@ struct accumulator {
     uint32_t n_texts;
     struct pair *set; /* DISTINCT: groups and words seen */
     uint64_t n_set, set_mask;
+    uint64_t secret;    /* of their hashes */
     VEC(double) values; /* percentile: all, and their groups */
     VEC(uint32_t) groups;
 };

@@ -24,6 +24,7 @@ struct call_memo {
     sqlite3_stmt *stmt;
     struct known *slots;
     uint32_t n, cap, n_texts;
+    uint64_t secret;       /* of the hashes of arguments */
     uint64_t bytes, asked; /* of new texts; rows */
     struct format_text text;
     int64_t *by_text; /* of calls whose only argument that varies is a text: results by its number */
@@ -56,6 +57,7 @@ static struct call_memo *memo_of(struct run *r, const struct plan_expr *x)
         return NULL;
     }
     m->cap = FIRST_SLOTS;
+    m->secret = hash_secret();
     return m;
 }
 
@@ -94,7 +96,7 @@ static inline bool is_same(const int64_t *a, const int64_t *b)
 
 static struct known *find(struct call_memo *m, const int64_t *args)
 {
-    uint64_t hash = 1;
+    uint64_t hash = m->secret;
     for (int k = 0; k < PLAN_MAX_VARYING; k++)
         hash = hash_combine(hash, (uint64_t)args[k]);
     uint32_t at = (uint32_t)(hash >> 32) & (m->cap - 1);
@@ -105,7 +107,7 @@ static struct known *find(struct call_memo *m, const int64_t *args)
 
 static bool grow(struct run *r, struct call_memo *m)
 {
-    struct call_memo bigger = {.cap = m->cap * 2};
+    struct call_memo bigger = {.cap = m->cap * 2, .secret = m->secret};
     if (!run_alloc(r, bigger.cap * sizeof *m->slots))
         return false;
     bigger.slots = mem_zalloc(bigger.cap * sizeof *m->slots);

@@ -13,6 +13,7 @@ struct groups {
     struct run *r;
     uint32_t n, cap;
     uint32_t *slots, mask;         /* by hash: group + 1 */
+    uint64_t secret;               /* of the hashes: nobody knows which keys belong into one slot */
     int64_t *keys[PLAN_MAX_KEYS];  /* by group; zeros have one sign */
     int64_t *equal[PLAN_MAX_KEYS]; /* of a batch: what is the same for all that is equal; NULL: the words themselves */
     uint32_t *direct;              /* by code: group + 1; NULL: by hash */
@@ -45,7 +46,7 @@ static bool resize(struct groups *g, void **p, size_t size, uint32_t cap)
 
 static uint64_t hash_group(const struct groups *g, const int64_t *const *keys, uint32_t i)
 {
-    uint64_t h = 0;
+    uint64_t h = g->secret;
     for (uint32_t k = 0; k < g->r->plan->n_keys; k++)
         h = (h ^ (h >> 29) ^ (uint64_t)keys[k][i]) * 0x9e3779b97f4a7c15ull;
     h = (h ^ h >> 32) * 0xd6e8feb86659fd93ull; /* reals of even distances would lie in few places without */
@@ -62,6 +63,7 @@ static bool rehash(struct groups *g)
     g->mask = mask;
     if (!g->slots)
         return fail(g, SQLITE_NOMEM);
+    g->secret = hash_secret();
     for (uint32_t i = 0; i < g->n; i++) {
         uint32_t at = (uint32_t)hash_group(g, (const int64_t *const *)g->keys, i) & mask;
         while (g->slots[at])

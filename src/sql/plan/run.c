@@ -91,7 +91,8 @@ struct emitter {
     struct run *r;
     struct table *t;
     uint64_t wanted;           /* rows, when their order is that in which they come */
-    uint32_t *seen, seen_mask; /* DISTINCT: row + 1 by hash */
+    uint32_t *seen, seen_mask; /* DISTINCT: row + 1 by hash, */
+    uint64_t secret;           /* which nobody knows beforehand */
 };
 
 /* The word of what is equal to it, of varied values. */
@@ -113,7 +114,7 @@ static uint64_t hash_word(const struct emitter *e, uint32_t k, uint64_t h, int64
 
 static uint64_t hash_row(const struct emitter *e, uint32_t row)
 {
-    uint64_t h = 0;
+    uint64_t h = e->secret;
     for (uint32_t k = 0; k < e->r->plan->n_items; k++)
         h = hash_word(e, k, h, table_get(e->t, k, row));
     return h;
@@ -155,7 +156,7 @@ static bool append_distinct(struct emitter *e, const int64_t *const *columns, ui
 {
     const int64_t *one[PLAN_MAX_ITEMS + PLAN_MAX_ORDER];
     for (uint32_t i = 0; i < n; i++) {
-        uint64_t h = 0;
+        uint64_t h = e->secret;
         if ((!e->seen || e->t->n_rows * 2ull > e->seen_mask) && !rehash(e))
             return false;
         for (uint32_t k = 0; k < e->r->plan->n_items; k++)
@@ -474,7 +475,7 @@ void run_close(struct run *r)
 
 void run_into(struct run *r, struct table *t)
 {
-    struct emitter e = {.base = {emit}, .r = r, .t = t, .wanted = UINT64_MAX};
+    struct emitter e = {.base = {emit}, .r = r, .t = t, .wanted = UINT64_MAX, .secret = hash_secret()};
     run_core(r, &e.base);
 }
 
@@ -511,7 +512,7 @@ void run_to_answer(struct run *r, struct plan_answer *out)
     }
     if (!(out->table = answer_table(r)))
         return;
-    struct emitter e = {.base = {emit}, .r = r, .t = out->table, .wanted = UINT64_MAX};
+    struct emitter e = {.base = {emit}, .r = r, .t = out->table, .wanted = UINT64_MAX, .secret = hash_secret()};
     if (p->limit >= 0 && (!p->n_orders || top_comes_in_order(r)))
         e.wanted = (uint64_t)p->limit + (uint64_t)p->offset;
     if (e.wanted)
