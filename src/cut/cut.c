@@ -1,6 +1,7 @@
 /* Goes over the packets of a recording and writes what stays. */
 #include "cut/cut_internal.h"
 
+#include "base/hash.h"
 #include "cut/redact.h"
 #include "wire/fields.h"
 
@@ -278,7 +279,7 @@ static int walk(struct cut *c, const struct packet_file *in, struct packet_count
 int cut_write(struct importer *im, const struct packet_file *in, const struct cut_window *window,
               struct output_file *out, struct cut_counts *counts, struct error *err)
 {
-    struct cut c = {.im = im, .w = window, .counts = counts, .file = out, .err = err};
+    struct cut c = {.im = im, .w = window, .counts = counts, .file = out, .err = err, .secret = hash_secret()};
     struct packet_counts walked = {0};
     int rc = 0;
     if (window->redactor) {

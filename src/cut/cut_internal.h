@@ -75,6 +75,7 @@ struct cut {
     VEC(struct cut_cpu) runs;
     struct u64map track_of; /* uuid -> index in tracks; filled when threads are chosen */
     VEC(struct cut_track) tracks;
+    uint64_t secret;    /* of the hashes of names and their numbers: no file knows which are equal */
     struct u64map used; /* numbers of interned names that what stays uses */
     bool looking;       /* the first time over the file: nothing is written */
     bool counter_steps; /* a track with counters that are given as steps was seen */

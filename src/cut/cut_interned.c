@@ -18,9 +18,9 @@ static const uint32_t pruned[] = {
 };
 
 /* A number of a kind (field of InternedData) in a stretch of a sequence; number 0: all of that kind. */
-static uint64_t key_of(const struct cut_sequence *s, uint32_t kind, uint64_t number)
+static uint64_t key_of(const struct cut *c, const struct cut_sequence *s, uint32_t kind, uint64_t number)
 {
-    return hash_combine(hash_combine(s->number, (uint64_t)s->generation << 32 | kind), number);
+    return hash_combine(hash_combine(hash_u64(s->number ^ c->secret), (uint64_t)s->generation << 32 | kind), number);
 }
 
 struct use {
@@ -30,7 +30,7 @@ struct use {
 
 static void use(const struct use *u, uint32_t kind, uint64_t number)
 {
-    if (!u64map_set(&u->c->used, key_of(u->s, kind, number), 1))
+    if (!u64map_set(&u->c->used, key_of(u->c, u->s, kind, number), 1))
         u->c->out.failed = true;
 }
 
@@ -129,7 +129,8 @@ static bool stays(const struct cut *c, const struct cut_sequence *s, const struc
     /* all of these messages have their number in the first field */
     if (!looked_after || entry->wire != PB_BYTES || !pb_find(pb_bytes(entry), EVENT_NAME_IID, &iid))
         return true;
-    return u64map_get(&c->used, key_of(s, entry->id, pb_u64(&iid))) || u64map_get(&c->used, key_of(s, entry->id, 0));
+    return u64map_get(&c->used, key_of(c, s, entry->id, pb_u64(&iid))) ||
+           u64map_get(&c->used, key_of(c, s, entry->id, 0));
 }
 
 void cut_interned_prune(struct cut *c, const struct cut_sequence *s, size_t before)

@@ -2,6 +2,7 @@
 #include "cut/cut_internal.h"
 
 #include "base/bisect.h"
+#include "base/hash.h"
 #include "wire/fields.h"
 
 bool cut_wants(const struct cut_window *w, int64_t ts)
@@ -16,9 +17,8 @@ bool cut_wants(const struct cut_window *w, int64_t ts)
 bool cut_comm_changed(struct cut *c, uint32_t machine, uint32_t cpu, int32_t pid, struct slice comm)
 {
     bool added;
-    uint64_t key = (uint64_t)machine << 48 ^ (uint64_t)cpu << 32 ^ (uint32_t)pid, hash = 0;
-    for (size_t i = 0; i < comm.len; i++)
-        hash = (hash ^ comm.p[i]) * UINT64_C(0x100000001b3);
+    uint64_t key = (uint64_t)machine << 48 ^ (uint64_t)cpu << 32 ^ (uint32_t)pid,
+             hash = hash_bytes_seeded(comm.p, comm.len, c->secret);
     uint64_t *last = u64map_put(&c->comms, key, &added);
     if (!last || (!added && *last == hash))
         return !last;

@@ -1,6 +1,7 @@
 /* Runs an import, from opening it until the tables are ready for queries. */
 #include "importer/importer.h"
 #include "base/clock.h"
+#include "base/hash.h"
 
 #include "importer/android/android.h"
 #include "importer/clock/clock_graph.h"
@@ -173,6 +174,7 @@ int importer_open(struct importer **out, struct storage *st, const struct import
     if (im) {
         im->st = st;
         im->parts = &machine_parts;
+        im->secret = hash_secret();
         if (options)
             im->opt = *options;
         int rc = open_parts(im) ? 0 : -MRD_ENOMEM;

@@ -299,7 +299,7 @@ static void note_inode(struct ftrace_bundle *b, const struct event_program *p, c
     struct inode_key key = {.device = event_program_device(load_u32(event + p->device_offset))};
     bool added;
     memcpy(&key.inode, event + p->inode_offset, 8);
-    if (u64map_put(&b->inodes->seen, hash_combine(key.device, key.inode), &added) && added)
+    if (u64map_put(&b->inodes->seen, hash_combine(hash_u64(key.device), key.inode), &added) && added)
         (void)!vec_push(&b->inodes->fresh, key);
 }
 

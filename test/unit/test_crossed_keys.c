@@ -3,6 +3,7 @@
  * is the hash of what stands before it makes the product in the next step zero). */
 #include "base/hash.h"
 #include "capture/record/profile_stacks.h"
+#include "importer/system/gpu_work.h"
 #include "trace_fixture.h"
 #include "wire/fields.h"
 
@@ -166,6 +167,63 @@ START_TEST(texts_are_no_stacks)
 }
 END_TEST
 
+/* The name of a render pass was taken for that of a framebuffer. */
+START_TEST(objects_of_a_gpu_are_of_one_type)
+{
+    struct trace_fixture f;
+    trace_fixture_open(&f);
+    packet_begin(&f, 1);
+    size_t event = pb_begin(&f.w, TRACE_PACKET_VULKAN_API_EVENT);
+    size_t m = pb_begin(&f.w, VULKAN_API_EVENT_VK_DEBUG_UTILS_OBJECT_NAME);
+    pb_put_varint(&f.w, VULKAN_API_EVENT_VK_DEBUG_UTILS_OBJECT_NAME_OBJECT_TYPE, GPU_OBJECT_RENDER_PASS);
+    pb_put_varint(&f.w, VULKAN_API_EVENT_VK_DEBUG_UTILS_OBJECT_NAME_OBJECT, hash_u64(GPU_OBJECT_RENDER_PASS));
+    pb_put_str(&f.w, VULKAN_API_EVENT_VK_DEBUG_UTILS_OBJECT_NAME_OBJECT_NAME, "pass");
+    pb_end(&f.w, m);
+    pb_end(&f.w, event);
+    packet_end(&f);
+    trace_fixture_load(&f);
+    const struct machine_ctx *machine = f.im->machines.p[0];
+    ck_assert_str_eq(
+        fixture_text(&f, gpu_object_name(machine, GPU_OBJECT_RENDER_PASS, hash_u64(GPU_OBJECT_RENDER_PASS))), "pass");
+    ck_assert_uint_eq(gpu_object_name(machine, GPU_OBJECT_FRAMEBUFFER, hash_u64(GPU_OBJECT_FRAMEBUFFER)), 0);
+    trace_fixture_close(&f);
+}
+END_TEST
+
+/* Wakelocks of two sequences; the number of each is the hash of its sequence's. */
+START_TEST(wakelocks_are_of_their_sequence)
+{
+    static const char *const names[] = {"first", "second"};
+    struct trace_fixture f;
+    trace_fixture_open(&f);
+    for (int round = 0; round < 2; round++) {
+        for (uint64_t i = 0; i < 2; i++) {
+            size_t packet = pb_begin(&f.w, 1);
+            pb_put_varint(&f.w, TRACE_PACKET_TIMESTAMP, 10 + 10 * (uint64_t)round + i);
+            pb_put_varint(&f.w, TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, 1 + i);
+            pb_put_varint(&f.w, TRACE_PACKET_SEQUENCE_FLAGS, round ? 2 : 1);
+            size_t data = pb_begin(&f.w, TRACE_PACKET_KERNEL_WAKELOCK_DATA);
+            if (!round) {
+                size_t lock = pb_begin(&f.w, KERNEL_WAKELOCK_DATA_WAKELOCK);
+                pb_put_varint(&f.w, KERNEL_WAKELOCK_DATA_WAKELOCK_WAKELOCK_ID, hash_u64(i));
+                pb_put_str(&f.w, KERNEL_WAKELOCK_DATA_WAKELOCK_WAKELOCK_NAME, names[i]);
+                pb_end(&f.w, lock);
+            }
+            pb_put_varint(&f.w, KERNEL_WAKELOCK_DATA_WAKELOCK_ID, hash_u64(i));
+            pb_put_varint(&f.w, KERNEL_WAKELOCK_DATA_TIME_HELD_MILLIS, 5);
+            pb_end(&f.w, data);
+            pb_end(&f.w, packet);
+        }
+    }
+    trace_fixture_load(&f);
+    ck_assert_int_eq(stats_get(&f.st.stats, 0, STAT_kernel_wakelock_reused_id), 0);
+    ck_assert_uint_eq(f.st.t[T_track].n_rows, 2);
+    for (uint32_t i = 0; i < 2; i++)
+        ck_assert_str_eq(fixture_text(&f, ROW_GET(&f.st, track, name, i)), names[i]);
+    trace_fixture_close(&f);
+}
+END_TEST
+
 Suite *crossed_keys_suite(void);
 Suite *crossed_keys_suite(void)
 {
@@ -174,6 +232,8 @@ Suite *crossed_keys_suite(void)
     tcase_add_test(t, scripts_are_no_isolates);
     tcase_add_test(t, texts_are_no_mappings);
     tcase_add_test(t, texts_are_no_stacks);
+    tcase_add_test(t, objects_of_a_gpu_are_of_one_type);
+    tcase_add_test(t, wakelocks_are_of_their_sequence);
     suite_add_tcase(s, t);
     return s;
 }

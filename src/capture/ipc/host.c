@@ -293,7 +293,7 @@ static uint64_t user_of(const struct ipc_identity *id, const uint8_t from[ADDRES
 {
     static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff}; /* of IPv4 */
     bool is_v6 = memcmp(from + 8, (uint8_t[8]){0}, 8) != 0 && memcmp(from, mapped, sizeof mapped) != 0;
-    return id->local ? id->uid : hash_bytes(from, is_v6 ? 8 : ADDRESS_BYTES);
+    return id->local ? id->uid : hash_bytes_seeded(from, is_v6 ? 8 : ADDRESS_BYTES, hash_secret());
 }
 
 static void add_peer(struct ipc_host *h, int fd, const struct tls_peer *tls, const char *certified)

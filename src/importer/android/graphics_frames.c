@@ -66,7 +66,7 @@ static struct buffer *buffer_of(struct machine_ctx *m, uint32_t id, strid layer)
     bool added = false;
     if (!b && !(b = m->android->buffers = mem_zalloc(sizeof *b)))
         return NULL;
-    uint64_t *at = u64map_put(&b->by_key, hash_combine(hash_u64(id), layer), &added);
+    uint64_t *at = u64map_put(&b->by_key, (uint64_t)id << 32 | layer, &added);
     if (!at)
         return NULL;
     if (added) {

@@ -52,7 +52,7 @@ void wakelocks_close(struct wakelocks *w)
 static struct sparse_counter *counter_of(struct machine_ctx *m, struct wakelocks *w, const struct wakelock *lock)
 {
     bool added = false;
-    uint64_t *at = u64map_put(&w->counters, hash_combine(hash_u64(lock->name), lock->type), &added);
+    uint64_t *at = u64map_put(&w->counters, (uint64_t)lock->name << 32 | lock->type, &added);
     if (at && added) {
         struct track_dim dims[] = {{"wakelock_name", DIM_STR, lock->name}, {"wakelock_type", DIM_STR, lock->type}};
         struct track_spec spec = {.type = "android_kernel_wakelock",
@@ -94,7 +94,7 @@ static void add_time(struct machine_ctx *m, struct wakelocks *w, uint32_t state,
                      uint64_t held)
 {
     bool added = false;
-    uint64_t *at = u64map_put(&w->names, hash_combine(hash_u64(state), lock->name), &added);
+    uint64_t *at = u64map_put(&w->names, (uint64_t)state << 32 | lock->name, &added);
     if (at && added) {
         *at = w->times.n;
         if (!vec_push(&w->times, ((struct wakelock_time){0})))
@@ -142,12 +142,12 @@ void kernel_wakelocks_parse(struct packet *p)
     uint64_t id, held;
     while (pb_next(&c, &f))
         if (f.id == KERNEL_WAKELOCK_DATA_WAKELOCK)
-            name_wakelock(p, w, hash_u64(state), pb_bytes(&f));
+            name_wakelock(p, w, hash_u64(state ^ m->im->secret), pb_bytes(&f));
     struct pb_numbers ids = pb_numbers(p->field, KERNEL_WAKELOCK_DATA_WAKELOCK_ID),
                       times = pb_numbers(p->field, KERNEL_WAKELOCK_DATA_TIME_HELD_MILLIS);
     w->told.n = 0;
     while (pb_next_number(&ids, &id) && pb_next_number(&times, &held)) {
-        const uint64_t *at = u64map_get(&w->ids, hash_combine(hash_u64(state), id));
+        const uint64_t *at = u64map_get(&w->ids, hash_combine(hash_u64(state ^ m->im->secret), id));
         if (at && *at < w->locks.n)
             add_time(m, w, state, &w->locks.p[*at], held);
         else

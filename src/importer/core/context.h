@@ -81,6 +81,7 @@ struct machine_parts {
 struct importer {
     struct storage *st;
     uint16_t logged[STAT_COUNT]; /* rows of trace_import_logs */
+    uint64_t secret; /* goes into hashes that stand for what they were made of: no file knows which are equal */
     const struct machine_parts *parts;
     struct trace_input input;
     struct import_options opt;

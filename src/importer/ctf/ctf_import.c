@@ -228,6 +228,18 @@ static bool find_classes(struct ctf_import *c)
     return true;
 }
 
+/* A machine's number of 32 bits that none of the hosts before has: another name may have the same hash. */
+static uint32_t free_machine_id(const struct ctf_import *c, size_t host, uint32_t hash)
+{
+    uint32_t id = hash ? hash : 1;
+    for (size_t k = 0; k < host; k++)
+        if (c->hosts.p[k].m->raw_id == id) {
+            id = id == UINT32_MAX ? 1 : id + 1;
+            k = SIZE_MAX; /* once more from the first */
+        }
+    return id;
+}
+
 /* `alone`: the first host is the first machine of the load. */
 static bool find_machines(struct ctf_import *c, bool alone)
 {
@@ -239,7 +251,7 @@ static bool find_machines(struct ctf_import *c, bool alone)
         uint64_t hash = hash_combine(hash_bytes(name, strlen(name)), hash_bytes(clock, strlen(clock)));
         bool first = alone && !c->im->host_seen;
         c->im->host_seen = true;
-        h->m = importer_machine(c->im, first ? 0 : (uint32_t)hash ? (uint32_t)hash : 1);
+        h->m = importer_machine(c->im, first ? 0 : free_machine_id(c, i, (uint32_t)hash));
         if (!h->m)
             return false;
         const struct {

@@ -12,7 +12,8 @@ static uint64_t stream_key(const struct ctf_trace *t, const struct ctf_stream *s
     const char *identity = ctf_trace_identity(t);
     if (!*identity || !s->has_instance || !s->class)
         return 0;
-    return hash_combine(hash_combine(hash_bytes(identity, strlen(identity)), s->class->id), s->instance);
+    return hash_combine(hash_combine(hash_bytes_seeded(identity, strlen(identity), hash_secret()), s->class->id),
+                        s->instance);
 }
 
 /* Looks at the first event of a file. */

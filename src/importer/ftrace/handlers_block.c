@@ -149,9 +149,9 @@ static void f2fs_write_checkpoint(const struct ftrace_event *e)
 /* --- android_fs: a read is told by inode and offset; its slice is known by the thread that began it ----------------
  */
 
-static uint64_t read_key(uint64_t inode, int64_t offset)
+static uint64_t read_key(const struct ftrace_event *e, uint64_t inode, int64_t offset)
 {
-    return hash_combine(hash_u64(inode), (uint64_t)offset);
+    return hash_combine(hash_u64(inode ^ e->m->im->secret), (uint64_t)offset);
 }
 
 static void dataread_start(const struct ftrace_event *e)
@@ -163,7 +163,7 @@ static void dataread_start(const struct ftrace_event *e)
     if (!b)
         return;
     if (!u64map_set(&b->readers,
-                    read_key(field_u64(&f, FTRACE_ANDROID_FS_DATAREAD_START_INO),
+                    read_key(e, field_u64(&f, FTRACE_ANDROID_FS_DATAREAD_START_INO),
                              field_i64(&f, FTRACE_ANDROID_FS_DATAREAD_START_OFFSET)),
                     e->pid))
         e->m->im->failed = true;
@@ -181,7 +181,7 @@ static void dataread_end(const struct ftrace_event *e)
     struct fields f;
     struct small_args args = {0};
     fields_read(e->payload, &f);
-    uint64_t key = read_key(field_u64(&f, FTRACE_ANDROID_FS_DATAREAD_END_INO),
+    uint64_t key = read_key(e, field_u64(&f, FTRACE_ANDROID_FS_DATAREAD_END_INO),
                             field_i64(&f, FTRACE_ANDROID_FS_DATAREAD_END_OFFSET));
     const uint64_t *tid = b ? u64map_get(&b->readers, key) : NULL;
     if (!tid)

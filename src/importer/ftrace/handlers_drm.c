@@ -50,9 +50,9 @@ static uint64_t first_waiting(const struct line *l)
 }
 
 /* One number for a job, among those of its ring. */
-static uint64_t job_key(const struct job *job)
+static uint64_t job_key(const struct ftrace_event *e, const struct job *job)
 {
-    return job->has_fence ? hash_combine(hash_u64(job->fence_context), job->id) : job->id;
+    return job->has_fence ? hash_combine(hash_u64(job->fence_context ^ e->m->im->secret), job->id) : job->id;
 }
 
 static bool is_empty(const struct line *l)
@@ -66,9 +66,9 @@ static void take_first(struct line *l)
         l->head = l->waiting.n = 0;
 }
 
-static uint64_t schedule_key(const struct drm *d, const struct line *l, uint64_t job)
+static uint64_t schedule_key(const struct ftrace_event *e, const struct line *l, uint64_t job)
 {
-    return hash_combine(hash_u64((uint64_t)(l - d->lines.p)), job);
+    return hash_combine(hash_u64((uint64_t)(l - drm_state(e)->lines.p) ^ e->m->im->secret), job);
 }
 
 /* The line of a key, made with its track when new; NULL when out of memory. */
@@ -141,14 +141,14 @@ static void begin_job(const struct ftrace_event *e, struct line *l)
     struct drm *d = drm_state(e);
     struct small_args args = {0};
     struct job told = l->waiting.p[l->head];
-    uint64_t job = job_key(&told);
+    uint64_t job = job_key(e, &told);
     add_job_args(e, &args, &told);
     uint32_t slice = ftrace_begin(e, l->track, 0, ftrace_text(e, "job"), small_args_set(e, &args));
-    const uint64_t *from = slice == SLICE_NONE ? NULL : u64map_get(&d->schedules, schedule_key(d, l, job));
+    const uint64_t *from = slice == SLICE_NONE ? NULL : u64map_get(&d->schedules, schedule_key(e, l, job));
     if (!from)
         return;
     flow_insert(e->m->st, &(struct flow_row){.slice_out = *from, .slice_in = slice, .trace_id = COL_NULL});
-    u64map_del(&d->schedules, schedule_key(d, l, job));
+    u64map_del(&d->schedules, schedule_key(e, l, job));
 }
 
 static void schedule_job(const struct ftrace_event *e, struct slice ring, struct job job)
@@ -160,7 +160,7 @@ static void schedule_job(const struct ftrace_event *e, struct slice ring, struct
     uint32_t slice = ftrace_instant(e, ftrace_thread_track(e, event_utid(e)), 0, ftrace_text(e, "drm_sched_job_queue"),
                                     small_args_set(e, &args));
     struct line *l = ring_of(e, ring);
-    if (l && slice != SLICE_NONE && !u64map_set(&d->schedules, schedule_key(d, l, job_key(&job)), slice))
+    if (l && slice != SLICE_NONE && !u64map_set(&d->schedules, schedule_key(e, l, job_key(e, &job)), slice))
         e->m->im->failed = true;
 }
 
@@ -234,7 +234,7 @@ static void drm_sched_job_run(const struct ftrace_event *e)
     struct fields f;
     fields_read(e->payload, &f);
     struct job job = fenced_job(&f, FTRACE_DRM_SCHED_JOB_RUN_FENCE_CONTEXT, FTRACE_DRM_SCHED_JOB_RUN_FENCE_SEQNO);
-    run_job(e, field_bytes(&f, FTRACE_DRM_SCHED_JOB_RUN_NAME), job, job_key(&job));
+    run_job(e, field_bytes(&f, FTRACE_DRM_SCHED_JOB_RUN_NAME), job, job_key(e, &job));
 }
 
 static void drm_sched_job_done(const struct ftrace_event *e)
@@ -242,7 +242,7 @@ static void drm_sched_job_done(const struct ftrace_event *e)
     struct fields f;
     fields_read(e->payload, &f);
     struct job job = fenced_job(&f, FTRACE_DRM_SCHED_JOB_DONE_FENCE_CONTEXT, FTRACE_DRM_SCHED_JOB_DONE_FENCE_SEQNO);
-    job_done(e, job_key(&job));
+    job_done(e, job_key(e, &job));
 }
 
 /* --- fences ------------------------------------------------------------------------------------------------------ */

@@ -170,9 +170,9 @@ static size_t count_elements(struct slice array)
     return n;
 }
 
-static uint64_t node_key(uint32_t profile, int64_t id)
+static uint64_t node_key(const struct chrome *c, uint32_t profile, int64_t id)
 {
-    return hash_combine(hash_u64(profile), (uint64_t)id);
+    return hash_combine(hash_u64(profile ^ c->im->secret), (uint64_t)id);
 }
 
 static void bad_callsite(const struct chunk *k)
@@ -192,12 +192,12 @@ static void name_children(struct chunk *k, uint32_t index, struct slice children
     while (element(&r, &value)) {
         if (!integer(value, &id))
             continue;
-        const uint64_t *child = u64map_get(&v->by_node, node_key(k->index, id));
+        const uint64_t *child = u64map_get(&v->by_node, node_key(k->c, k->index, id));
         if (child && v->nodes.p[*child].parent == NODE_NONE && *child != index)
             v->nodes.p[*child].parent = index;
         else if (child)
             bad_callsite(k);
-        else if (!u64map_set(&v->named, node_key(k->index, id), index))
+        else if (!u64map_set(&v->named, node_key(k->c, k->index, id), index))
             k->c->im->failed = true;
     }
 }
@@ -210,7 +210,7 @@ static void read_node(struct chunk *k, struct slice node)
     if (!integer(member(node, "id"), &id))
         return;
     bool has_parent = integer(member(node, "parent"), &parent_id);
-    uint64_t key = node_key(k->index, id);
+    uint64_t key = node_key(k->c, k->index, id);
     if (!k->profile || u64map_get(&v->by_node, key)) {
         bad_callsite(k);
         return;
@@ -221,7 +221,7 @@ static void read_node(struct chunk *k, struct slice node)
         k->profile->mapping = profile_file_own_mapping(m, 0);
     uint32_t row = profile_file_frame(m, k->profile->mapping, name ? name : import_str(m->im, ""), url);
     const uint64_t *named = u64map_get(&v->named, key);
-    const uint64_t *given = has_parent ? u64map_get(&v->by_node, node_key(k->index, parent_id)) : NULL;
+    const uint64_t *given = has_parent ? u64map_get(&v->by_node, node_key(k->c, k->index, parent_id)) : NULL;
     if ((has_parent && !given) || (given && named && *given != *named)) {
         bad_callsite(k);
         return;
@@ -253,7 +253,7 @@ static void read_samples(struct chunk *k)
         if (!integer(delta, &us) || !integer(sample, &id))
             continue;
         k->profile->last_us = (int64_t)((uint64_t)k->profile->last_us + (uint64_t)us);
-        const uint64_t *node = u64map_get(&v->by_node, node_key(k->index, id));
+        const uint64_t *node = u64map_get(&v->by_node, node_key(k->c, k->index, id));
         if (!node) {
             stats_add(&c->im->st->stats, c->m->id, STAT_legacy_v8_cpu_profile_invalid_sample, 1);
             continue;
@@ -275,7 +275,7 @@ static void read_samples(struct chunk *k)
 static bool find_profile(struct chunk *k, uint64_t id, int64_t pid, bool start)
 {
     struct v8_profiles *v = k->c->v8;
-    uint64_t key = hash_combine(hash_u64(id), (uint64_t)pid);
+    uint64_t key = hash_combine(hash_u64(id ^ k->c->im->secret), (uint64_t)pid);
     const uint64_t *at = u64map_get(&v->by_id, key);
     if (!at && !start)
         return true;

@@ -99,7 +99,7 @@ uint32_t otlp_thread_of(struct otlp *o, const struct otlp_span *s)
         name = strpool_printf(&o->im->st->strings, "Thread %lld", (long long)s->tid);
     bool added;
     uint64_t *at = system ? u64map_put(&p->tids, (uint64_t)s->tid, &added)
-                          : u64map_put(&p->names, hash_combine(name, (uint64_t)s->tid), &added);
+                          : u64map_put(&p->names, hash_combine(hash_u64(name ^ o->seed), (uint64_t)s->tid), &added);
     if (!at) {
         o->im->failed = true;
         return OTLP_NONE;

@@ -96,7 +96,8 @@ void stack_profile_frame_ahead(struct machine_ctx *m, const struct stack_profile
                                const struct source_line *source)
 {
     const int64_t words[stack_profile_frame_c_symbol_set_id] = {r->name, r->mapping, r->rel_pc};
-    u64map_ahead(&m->profiling->frames, row_key(words, stack_profile_frame_c_symbol_set_id, salt_of(source)));
+    u64map_ahead(&m->profiling->frames,
+                 row_key(words, stack_profile_frame_c_symbol_set_id, salt_of(source) ^ m->profiling->secret));
 }
 
 uint32_t stack_profile_frame(struct machine_ctx *m, const struct stack_profile_frame_row *r,

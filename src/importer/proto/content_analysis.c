@@ -76,7 +76,7 @@ static uint32_t add_node(struct content_analysis *c, struct node node)
 /* The packets of an annotation, NO_NODE when there is no room. */
 static uint32_t root_of(struct content_analysis *c, const struct content_annotation *a)
 {
-    uint64_t key = hash_u64(a ? 1 : 0);
+    uint64_t key = hash_u64((a ? 1 : 0) ^ c->im->secret);
     struct arg_list args = {0};
     for (int i = 0; a && i < 2 && a->keys[i]; i++) {
         strid name = import_str(c->im, a->keys[i]);

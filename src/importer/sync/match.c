@@ -25,6 +25,7 @@ struct matcher {
     struct entry *slots;
     size_t capacity; /* a power of two */
     size_t used;
+    uint64_t secret; /* of the hashes of keys: no trace knows which belong into one slot */
     int64_t retire_ns;
     match_fn found;
     void *ctx;
@@ -36,8 +37,9 @@ struct matcher {
 
 uint64_t packet_flow(struct slice source, uint16_t source_port, struct slice destination, uint16_t destination_port)
 {
-    uint64_t h = hash_bytes(source.p, source.len);
-    h = hash_combine(h, hash_bytes(destination.p, destination.len));
+    uint64_t secret = hash_secret(); /* no trace knows which flows have one number */
+    uint64_t h = hash_bytes_seeded(source.p, source.len, secret);
+    h = hash_combine(h, hash_bytes_seeded(destination.p, destination.len, secret));
     h = hash_combine(h, (uint64_t)source_port << 16 | destination_port);
     return h ? h : 1;
 }
@@ -62,9 +64,9 @@ struct packet_key packet_key_short(const struct packet_key *key)
         .seq = key->seq, .ack = key->ack, .flags = packet_tcp_flags(key->flags), .family = PACKET_TCP};
 }
 
-static uint64_t key_hash(const struct packet_key *k)
+static uint64_t key_hash(const struct packet_key *k, uint64_t secret)
 {
-    uint64_t h = hash_combine(k->flow, (uint64_t)k->seq << 32 | k->ack);
+    uint64_t h = hash_combine(hash_u64(k->flow ^ secret), (uint64_t)k->seq << 32 | k->ack);
     return hash_combine(h, (uint64_t)k->flags << 32 | (uint32_t)k->ip_id << 16 | k->family);
 }
 
@@ -79,6 +81,7 @@ struct matcher *matcher_open(int64_t retire_ns, match_fn found, void *ctx)
     struct matcher *m = mem_zalloc(sizeof *m);
     if (!m)
         return NULL;
+    m->secret = hash_secret();
     m->retire_ns = retire_ns;
     m->found = found;
     m->ctx = ctx;
@@ -107,9 +110,9 @@ static bool expired(const struct matcher *m, const struct entry *e)
     return sender_done && receiver_done;
 }
 
-static struct entry *find(struct entry *slots, size_t capacity, const struct packet_key *key)
+static struct entry *find(const struct matcher *m, struct entry *slots, size_t capacity, const struct packet_key *key)
 {
-    size_t at = key_hash(key) & (capacity - 1);
+    size_t at = key_hash(key, m->secret) & (capacity - 1);
     while (slots[at].state != ENTRY_FREE && !same_key(&slots[at].key, key))
         at = (at + 1) & (capacity - 1);
     return &slots[at];
@@ -129,7 +132,7 @@ static bool make_room(struct matcher *m)
         return false;
     for (size_t i = 0; i < m->capacity; i++)
         if (m->slots[i].state != ENTRY_FREE && !expired(m, &m->slots[i]))
-            *find(slots, capacity, &m->slots[i].key) = m->slots[i];
+            *find(m, slots, capacity, &m->slots[i].key) = m->slots[i];
     mem_free(m->slots);
     m->slots = slots;
     m->capacity = capacity;
@@ -187,7 +190,7 @@ bool matcher_event(struct matcher *m, uint32_t host, enum packet_direction direc
     direction == PACKET_SENT ? mine->sent++ : mine->received++;
     if (ts > m->clocks.p[host])
         m->clocks.p[host] = ts;
-    struct entry *e = find(m->slots, m->capacity, &key);
+    struct entry *e = find(m, m->slots, m->capacity, &key);
     if (e->state == ENTRY_WAITING) {
         meet(m, e, host, direction, ts);
         return true;

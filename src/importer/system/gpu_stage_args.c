@@ -141,7 +141,7 @@ static strid subpasses(struct machine_ctx *m, struct slice bytes)
 static void put_handle(struct writer *w, const char *key, const char *name_key, enum gpu_object type, uint64_t handle)
 {
     put_int(w, key, handle);
-    put_text(w, name_key, gpu_object_name(w->p->m->system->gpu_work, type, handle));
+    put_text(w, name_key, gpu_object_name(w->p->m, type, handle));
 }
 
 argset gpu_stage_args(struct packet *p, const struct stage_event *e, uint32_t upid)

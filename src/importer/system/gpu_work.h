@@ -51,6 +51,6 @@ enum gpu_object { /* numbers of VkObjectType */
                   GPU_OBJECT_FRAMEBUFFER = 24,
 };
 /* The name that debug tools gave to an object, 0 when it has none. */
-strid gpu_object_name(const struct gpu_work *w, enum gpu_object type, uint64_t handle);
+strid gpu_object_name(const struct machine_ctx *m, enum gpu_object type, uint64_t handle);
 
 #endif

@@ -56,9 +56,9 @@ void battery_parse(struct packet *p)
 #undef HAS
 }
 
-static uint64_t rail_key(uint64_t session, uint32_t index)
+static uint64_t rail_key(const struct machine_ctx *m, uint64_t session, uint32_t index)
 {
-    return hash_combine(hash_u64(session), index);
+    return hash_combine(hash_u64(session ^ m->im->secret), index);
 }
 
 /* Rails whose purpose is known get a name that tells it: the end of a rail's name decides, before it stands the
@@ -144,7 +144,7 @@ static void add_rail(struct packet *p, uint64_t session, struct slice bytes)
                               .n_dims = 2};
     arg_list_free(&args);
     uint32_t track = track_intern(m->im->tracks, m->id, &spec);
-    if (!u64map_set(&m->system->rails, rail_key(session, index), track))
+    if (!u64map_set(&m->system->rails, rail_key(m, session, index), track))
         m->im->failed = true;
 }
 
@@ -166,7 +166,7 @@ static void add_energy(struct packet *p, uint64_t session, struct slice bytes)
             energy = pb_u64(&f);
         }
     }
-    const uint64_t *track = u64map_get(&m->system->rails, rail_key(session, index));
+    const uint64_t *track = u64map_get(&m->system->rails, rail_key(m, session, index));
     if (!track) {
         stats_add(&m->st->stats, m->id, STAT_power_rail_unknown_index, 1);
         return;

@@ -6,9 +6,14 @@
 
 #include <stdio.h>
 
-strid gpu_object_name(const struct gpu_work *w, enum gpu_object type, uint64_t handle)
+static uint64_t object_key(const struct machine_ctx *m, uint64_t type, uint64_t handle)
 {
-    const uint64_t *name = u64map_get(&w->objects, hash_combine(hash_u64((uint64_t)type), handle));
+    return hash_combine(hash_u64(type ^ m->im->secret), handle);
+}
+
+strid gpu_object_name(const struct machine_ctx *m, enum gpu_object type, uint64_t handle)
+{
+    const uint64_t *name = u64map_get(&m->system->gpu_work->objects, object_key(m, (uint64_t)type, handle));
     return name ? (strid)*name : 0;
 }
 
@@ -27,7 +32,7 @@ static void name_object(struct machine_ctx *m, struct slice bytes)
         else if (f.id == VULKAN_API_EVENT_VK_DEBUG_UTILS_OBJECT_NAME_OBJECT_NAME)
             name = import_slice(m->im, pb_bytes(&f));
     }
-    if (w && !u64map_set(&w->objects, hash_combine(hash_u64(type), object), name))
+    if (w && !u64map_set(&w->objects, object_key(m, type, object), name))
         m->im->failed = true;
 }
 
@@ -143,7 +148,9 @@ static void count_memory(struct machine_ctx *m, int64_t ts, const struct gpu_mem
         return;
     }
     struct gpu_work *w = gpu_work_of(m);
-    uint64_t *sum = w ? u64map_put(&w->allocated, hash_combine(hash_u64((uint64_t)(uintptr_t)type), key), NULL) : NULL;
+    uint64_t *sum =
+        w ? u64map_put(&w->allocated, hash_combine(hash_u64((uint64_t)(uintptr_t)type ^ m->im->secret), key), NULL)
+          : NULL;
     if (!sum) {
         m->im->failed = true;
         return;

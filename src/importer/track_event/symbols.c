@@ -3,9 +3,9 @@
 #include "importer/track_event/track_event_internal.h"
 #include "wire/fields.h"
 
-static uint64_t address_key(struct slice build_id, uint64_t address)
+static uint64_t address_key(const struct importer *im, struct slice build_id, uint64_t address)
 {
-    return hash_combine(hash_bytes(build_id.p, build_id.len), address);
+    return hash_combine(hash_bytes_seeded(build_id.p, build_id.len, im->secret), address);
 }
 
 enum tokenize_result track_event_tokenize_module_symbols(struct packet *p)
@@ -19,7 +19,8 @@ enum tokenize_result track_event_tokenize_module_symbols(struct packet *p)
             !pb_find(pb_bytes(&f), ADDRESS_SYMBOLS_LINES, &line) ||
             !pb_find(pb_bytes(&line), LINE_FUNCTION_NAME, &name))
             continue;
-        if (!u64map_set(&t->functions, address_key(id, pb_u64(&address)), import_slice(p->m->im, pb_bytes(&name))))
+        if (!u64map_set(&t->functions, address_key(p->m->im, id, pb_u64(&address)),
+                        import_slice(p->m->im, pb_bytes(&name))))
             p->m->im->failed = true;
     }
     return TOKENIZE_DONE;
@@ -51,7 +52,7 @@ strid track_event_function_name(const struct importer *im, struct seq_generation
         !pb_find(interned_find(g, INTERNED_DATA_MAPPINGS, pb_u64(&mapping)), MAPPING_BUILD_ID, &build_id) ||
         !pb_find(interned_find(g, INTERNED_DATA_BUILD_IDS, pb_u64(&build_id)), INTERNED_STRING_STR, &bytes))
         return 0;
-    const uint64_t *name = u64map_get(&t->functions, address_key(pb_bytes(&bytes), pb_u64(&pc)));
+    const uint64_t *name = u64map_get(&t->functions, address_key(im, pb_bytes(&bytes), pb_u64(&pc)));
     return name ? (strid)*name : 0;
 }
 

@@ -9,9 +9,9 @@ enum { PER_UNIT = 1000000 /* values that differ by less than a millionth are equ
 
 const struct winscope_matrix winscope_identity = {.dsdx = 1, .dsdy = 1};
 
-static uint64_t key_of(const double *values, size_t n)
+static uint64_t key_of(const struct winscope_machine *w, const double *values, size_t n)
 {
-    uint64_t key = 0;
+    uint64_t key = w->m->im->secret;
     for (size_t i = 0; i < n; i++) {
         double scaled = values[i] * (double)PER_UNIT;
         int64_t word = fabs(scaled) < 9e18 ? llround(scaled) : column_f64_word(values[i]);
@@ -23,7 +23,7 @@ static uint64_t key_of(const double *values, size_t n)
 uint32_t winscope_rect_row(struct winscope_machine *w, struct winscope_box box)
 {
     bool added = false;
-    uint64_t *row = u64map_put(&w->rects, key_of((double[]){box.x, box.y, box.w, box.h}, 4), &added);
+    uint64_t *row = u64map_put(&w->rects, key_of(w, (double[]){box.x, box.y, box.w, box.h}, 4), &added);
     if (!row) {
         w->m->im->failed = true;
         return 0;
@@ -38,7 +38,7 @@ uint32_t winscope_transform_row(struct winscope_machine *w, const struct winscop
 {
     bool added = false;
     uint64_t *row =
-        u64map_put(&w->transforms, key_of((double[]){t->dsdx, t->dtdx, t->tx, t->dtdy, t->dsdy, t->ty}, 6), &added);
+        u64map_put(&w->transforms, key_of(w, (double[]){t->dsdx, t->dtdx, t->tx, t->dtdy, t->dsdy, t->ty}, 6), &added);
     if (!row) {
         w->m->im->failed = true;
         return 0;
