@@ -387,6 +387,14 @@ class TraceDatRules(harness.Case):
         self.assertEqual(self.ticks(f), [(1000, 0, 1), (4000, 0, 4)])
         self.assertEqual(self.told(f), {("trace_dat_bad_page", "0"): 2})
 
+    def test_pages_that_were_not_written(self):
+        """A file system that lost power leaves zeros: they are a page without events, which no kernel hands out."""
+        k = KERNELS[0]
+        hole = bytes(len(ticks(k, 1000, 1)))
+        for pages in ([ticks(k, 1000, 1), hole, ticks(k, 3000, 3)], [hole, ticks(k, 3000, 3)], [ticks(k, 1000, 1), hole]):
+            self.assertEqual(self.told(self.of_pages(k, *pages)), {("trace_dat_bad_page", "0"): 1})
+        self.assertEqual(self.told(self.of_pages(k, hole)), {})
+
     def test_losses(self):
         """Before a page, with a number or without; of each CPU and of all buffers. A count needs both bits."""
         for k, (version, compression) in zip(KERNELS, FORMS):

@@ -297,6 +297,8 @@ static void read_cpu(struct trace_dat *t, const struct dat_buffer *b, const stru
     struct slice page;
     struct page_view view;
     uint64_t previous_end = 0;
+    bool any = false;
+    int64_t holes = 0; /* pages of zeros beside others: the file was not all written */
     dat_pages_open(&pages, &t->file, b, cpu, &t->total);
     dat_clock_cpu(&t->clock, cpu->cpu);
     ftrace_bundle_begin(t->bundle, cpu->cpu, &previous_end);
@@ -306,6 +308,8 @@ static void read_cpu(struct trace_dat *t, const struct dat_buffer *b, const stru
             stats_add_idx(stats, t->m->id, STAT_trace_dat_bad_page, (int32_t)cpu->cpu, count && whole);
             continue;
         }
+        holes += count && whole && !view.timestamp && !view.end;
+        any |= view.timestamp != 0;
         if (view.lost && count) {
             ftrace_bundle_lost(t->bundle);
             uint64_t lost = view.lost_count < INT32_MAX ? view.lost_count : INT32_MAX;
@@ -319,6 +323,8 @@ static void read_cpu(struct trace_dat *t, const struct dat_buffer *b, const stru
             stats_add_idx(stats, t->m->id, STAT_trace_dat_bad_page, (int32_t)cpu->cpu, (int64_t)bad);
     }
     ftrace_bundle_end(t->bundle);
+    if (any && holes)
+        stats_add_idx(stats, t->m->id, STAT_trace_dat_bad_page, (int32_t)cpu->cpu, holes);
     if (pages.truncated && count)
         stat(t, STAT_trace_dat_truncated, 1);
     if (pages.failed)
