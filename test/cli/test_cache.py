@@ -210,7 +210,8 @@ class Cache(harness.Case):
             self.assertEqual(len(self.entries()), 1)
 
     def test_kill(self):
-        """kill -9 at 50 random moments of import and writing: what is in the cache afterwards is whole, or nothing."""
+        """kill -9 of two processes side by side, at 50 random moments of import and writing: what is in the cache afterwards is
+        whole, or nothing."""
         want = self.query(COUNT, trace=self.trace)
         start = time.monotonic()
         self.ask()
@@ -220,11 +221,16 @@ class Cache(harness.Case):
         for i in range(50):
             if i % 5 == 0:
                 shutil.rmtree(self.cache, ignore_errors=True)
-            p = subprocess.Popen([SHELL, "query", f"--cache={self.cache}", self.trace, COUNT], stdout=subprocess.DEVNULL,
-                                 stderr=subprocess.DEVNULL)
-            time.sleep(rng.random() * whole)
-            p.send_signal(signal.SIGKILL)
-            p.wait()
+            pair = [subprocess.Popen([SHELL, "query", f"--cache={self.cache}", self.trace, COUNT], stdout=subprocess.PIPE,
+                                     stderr=subprocess.DEVNULL) for _ in range(2)]
+            moments = sorted(rng.random() * whole for _ in pair)
+            time.sleep(moments[0])
+            pair[0].send_signal(signal.SIGKILL)
+            time.sleep(moments[1] - moments[0])
+            pair[1].send_signal(signal.SIGKILL)
+            for p in pair:
+                answer = p.communicate()[0].decode()
+                self.assertIn(answer, ("", want)) # it answered whole before it was killed, or not at all
             entries += len(self.entries())
             self.assertEqual([f for f in os.listdir(self.cache) if f.endswith(".part")] if self.cache.exists() else [], [])
             self.assertEqual(self.ask(), want)
