@@ -16,12 +16,14 @@
 /* What an error says before the name, and the names of that kind. */
 static const struct {
     const char *says, *names;
-    bool of_tables; /* columns: of the tables that the statement names */
+    bool of_tables;  /* columns: of the tables that the statement names */
+    bool in_modules; /* modules of the library define some, too */
 } kinds[] = {
-    {"no such table: ", "SELECT name FROM (" SHELL_TABLE_NAMES ") WHERE name NOT GLOB '_*'", false},
-    {"no such column: ", NULL, true},
-    {"no such function: ", SHELL_FUNCTION_NAMES, false},
-    {"unknown module '", SHELL_MODULE_NAMES, false},
+    {"no such table: ", "SELECT name FROM (" SHELL_TABLE_NAMES ") WHERE name NOT GLOB '_*'", false, true},
+    {"no such column: ", NULL, true, false},
+    {"no such function: ", SHELL_FUNCTION_NAMES, false, true},
+    {"unknown module '", SHELL_MODULE_NAMES, false, false},
+    {"INCLUDE: Package '", "SELECT DISTINCT package FROM __intrinsic_stdlib_objects()", false, false},
 };
 
 static bool is_name(char c)
@@ -68,6 +70,31 @@ static void among_columns(struct tp *tp, const char *text, struct suggestion *s,
     }
 }
 
+/* The module of the library that has what is not there; false: none. */
+static bool in_module(struct tp *tp, const char *word, size_t len, char *text, size_t room)
+{
+    char sql[300];
+    struct tp_result *r = NULL;
+    bool found = false;
+    size_t n = 0;
+    while (n < len && is_name(word[n]))
+        n++;
+    if (!n || n < len || len > 100)
+        return false;
+    snprintf(sql, sizeof sql,
+             "SELECT module FROM __intrinsic_stdlib_objects() WHERE name = '%.*s' COLLATE NOCASE AND exposed AND "
+             "object_type != 'MODULE'",
+             (int)len, word);
+    if (tp_query(tp, sql, &r) != 0)
+        return false;
+    if (tp_step(r) == 1) {
+        snprintf(text, room, "it is in a module: INCLUDE PERFETTO MODULE %s;", tp_text(r, 0, NULL));
+        found = true;
+    }
+    tp_result_close(r);
+    return found;
+}
+
 const char *did_you_mean(struct tp *tp, const char *error, char *text, size_t room)
 {
     char best[128], said[160];
@@ -82,6 +109,8 @@ const char *did_you_mean(struct tp *tp, const char *error, char *text, size_t ro
             len -= (size_t)(dot + 1 - word);
             word = dot + 1;
         }
+        if (kinds[i].in_modules && in_module(tp, word, len, text, room))
+            return text;
         struct suggestion s = suggest(word, len);
         struct slice table = slice_of("", 0);
         if (kinds[i].of_tables)

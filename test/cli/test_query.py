@@ -275,6 +275,11 @@ class Errors(harness.Case):
         self.assertIn("line 2", err)
 
     def test_no_such_table(self):
+        for sql, text in (("select * from thread_slice", "it is in a module: INCLUDE PERFETTO MODULE slices.with_context;"),
+                          ("select * from Thread_Slice", "INCLUDE PERFETTO MODULE slices.with_context;"),
+                          ("select android_standardize_slice_name('x')", "INCLUDE PERFETTO MODULE android.slices;"),
+                          ("include perfetto module slice.with_context", "did you mean 'slices'?")):
+            self.fails("query", self.empty, sql, text=text)
         self.fails("query", self.empty, "select * from nothing_like_it", text="no such table: nothing_like_it")
 
     def test_results_before_the_error_are_there(self):

@@ -430,9 +430,15 @@ class Pipe(harness.Case):
         self.assertEqual(p.stdout, b"a\n1\nb\n2\nc\n3\n")
 
     def test_errors_go_on(self):
-        p = self.run_shell("interactive", self.empty, stdin=b".mode csv\nselect nope;\nselect 1 as a;\n")
+        p = self.run_shell("interactive", self.empty, stdin=b".mode csv\nselect nope;\nselect 1 as a;\n", code=1)
         self.assertEqual(p.stdout, b"a\n1\n")
         self.assertIn(b"no such column: nope", p.stderr)
+
+    def test_any_failure_is_told_by_the_status(self):
+        for line in ("select abs(-9223372036854775807 - 1);", ".nosuch", ".read missing.sql", ".mode nosuch", ".output missing/x",
+                     ".output /dev/full\nselect 1;", ".dump missing/x", ".width 0"):
+            p = self.run_shell("interactive", self.empty, stdin=f"{line}\n.output\nselect 2;\n".encode(), code=1)
+            self.assertIn(b"some of what standard input asked failed", p.stderr, line)
 
     def test_no_pages(self):
         p = self.run_shell("interactive", self.empty, stdin=b"with recursive n(v) as (select 1 union all select v + 1 "

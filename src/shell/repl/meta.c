@@ -22,13 +22,15 @@ static void meta_quit(struct repl *r, const char *arg)
     r->quit = true;
 }
 
-static void usage(const char *text)
+static void usage(struct repl *r, const char *text)
 {
+    r->failed = true;
     fprintf(stderr, "usage: %s\n", text);
 }
 
 static void tell_failure(struct repl *r, const struct error *err)
 {
+    r->failed = true;
     if (err->code == -MRD_ESQL)
         shell_tell_error(r->sh->tp);
     else
@@ -45,6 +47,7 @@ static void export_tables(struct repl *r, const char *path)
     ticker_stop(&ticker);
     interrupt_target(NULL);
     interrupt_taken();
+    r->failed |= rc < 0;
     if (rc < 0)
         fprintf(stderr, "%s\n", tp_error(r->sh->tp));
     else
@@ -54,7 +57,7 @@ static void export_tables(struct repl *r, const char *path)
 static void meta_dump(struct repl *r, const char *arg)
 {
     if (!arg[0])
-        usage(".dump FILE");
+        usage(r, ".dump FILE");
     else
         export_tables(r, arg);
 }
@@ -65,11 +68,11 @@ static void meta_read(struct repl *r, const char *arg)
     size_t len;
     struct error err = {0};
     if (!arg[0]) {
-        usage(".read FILE");
+        usage(r, ".read FILE");
         return;
     }
     if (file_read_all(arg, MAX_SCRIPT_BYTES, &text, &len, &err) < 0) {
-        fprintf(stderr, "%s\n", err.text);
+        tell_failure(r, &err);
         return;
     }
     interrupt_target(r->sh->tp);
@@ -95,28 +98,28 @@ static void meta_width(struct repl *r, const char *arg)
     if (strcmp(arg, "auto") == 0)
         r->width = 0;
     else if (!arg[0] || *end || n < 1 || n > 10000)
-        usage(".width auto|N (1 to 10000)");
+        usage(r, ".width auto|N (1 to 10000)");
     else
         r->width = (unsigned)n;
 }
 
 #define MODES "table|box|markdown|line|csv|json|jsonl|classic"
 
-static void refuse_mode(const char *arg)
+static void refuse_mode(struct repl *r, const char *arg)
 {
     struct error err = {0};
     if (arg[0]) {
         suggest_refuse(&err, ".mode", arg, output_format_names, OUTPUT_FORMATS);
         fprintf(stderr, "%s\n", err.text);
     }
-    usage(".mode " MODES);
+    usage(r, ".mode " MODES);
 }
 
 static void meta_mode(struct repl *r, const char *arg)
 {
     int format = output_format_find(arg);
     if (format < 0)
-        refuse_mode(arg);
+        refuse_mode(r, arg);
     else
         r->format = (enum output_format)format;
 }
@@ -126,7 +129,7 @@ static void meta_timer(struct repl *r, const char *arg)
     if (strcmp(arg, "on") == 0 || strcmp(arg, "off") == 0)
         r->timer = arg[1] == 'n';
     else
-        usage(".timer on|off");
+        usage(r, ".timer on|off");
 }
 
 /* Runs a query made of `fmt` with the argument as an SQL string in place of %s, and prints its first column. */
@@ -173,7 +176,7 @@ static void meta_tables(struct repl *r, const char *arg)
 static void meta_schema(struct repl *r, const char *arg)
 {
     if (!arg[0]) {
-        usage(".schema TABLE");
+        usage(r, ".schema TABLE");
         return;
     }
     /* What the standard library or, for a built-in table, tables.def says of the object and of each column. */
@@ -201,7 +204,7 @@ static void meta_once(struct repl *r, const char *arg)
     if (arg[0])
         repl_output(r, arg, true);
     else
-        usage(".once FILE");
+        usage(r, ".once FILE");
 }
 
 static void meta_pager(struct repl *r, const char *arg)
@@ -211,14 +214,14 @@ static void meta_pager(struct repl *r, const char *arg)
     else if (strcmp(arg, "on") == 0)
         pager_find(&r->pager);
     else
-        usage(".pager on|off (PAGER in the environment says which)");
+        usage(r, ".pager on|off (PAGER in the environment says which)");
 }
 
 /* What the library and the built-in tables say of an object, whatever it is. */
 static void meta_docs(struct repl *r, const char *arg)
 {
     if (!arg[0]) {
-        usage(".docs NAME (a table, view, function, macro or module)");
+        usage(r, ".docs NAME (a table, view, function, macro or module)");
         return;
     }
     print_column(
@@ -304,6 +307,7 @@ void repl_meta(struct repl *r, const char *line)
     char near[80];
     for (size_t i = 0; i < sizeof metas / sizeof *metas; i++)
         suggest_among(&s, metas[i].name);
+    r->failed = true;
     fprintf(stderr, "unknown command %s%s\n", name, suggest_text(&s, "", near, sizeof near));
     if (!s.best)
         meta_help(r, "");

@@ -119,6 +119,7 @@ static void draw(struct repl *r, const char *sql, int kind)
     tp_result_close(result);
     interrupt_target(NULL);
     interrupt_taken();
+    r->failed |= rc < 0;
     plot_free(&p);
     out_flush(r->out, NULL);
     if (r->once)

@@ -34,6 +34,7 @@ void repl_output(struct repl *r, const char *path, bool once)
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0) {
         fprintf(stderr, "%s: %s\n", path, strerror(errno));
+        r->failed = true;
         return;
     }
     out_init(r->out, fd);
@@ -113,8 +114,9 @@ void repl_run_sql(struct repl *r, const char *sql, size_t len)
     struct error err = {0};
     if (out_flush(r->out, &err) < 0) {
         fprintf(stderr, "%s\n", err.text);
-        r->quit = true; /* nobody reads the answers any more */
+        r->quit = r->failed = true; /* nobody reads the answers any more */
     }
+    r->failed |= rows < 0;
     if (rows == TP_INTERRUPTED)
         fprintf(stderr, "Interrupted\n");
     else if (rows < 0)
@@ -190,10 +192,12 @@ static void take_line(struct repl *r, const char *line)
         r->quit = true;
         return;
     }
-    if (!append_line(r, line))
+    if (!append_line(r, line)) {
+        r->failed = true;
         fprintf(stderr, "out of memory\n");
-    else if (sqlite3_complete(r->statement.p))
+    } else if (sqlite3_complete(r->statement.p)) {
         run_statement(r);
+    }
 }
 
 /* A trace that came through standard input has used it up: the terminal is where the user is. */
@@ -249,6 +253,8 @@ int repl_run(struct shell *sh, struct error *err)
     vec_free(&r.statement);
     vec_free(&r.last);
     mem_free(r.out);
+    if (r.failed && !isatty(STDIN_FILENO))
+        return error_set(err, -MRD_EINVALID, "some of what standard input asked failed");
     return 0;
 }
 

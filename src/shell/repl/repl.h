@@ -21,6 +21,7 @@ struct repl {
     bool timer;     /* say how long a query took */
     bool once;      /* the next answer goes into the file, the ones behind it not */
     bool quit;
+    bool failed; /* a statement or command: a script that was piped in ends with status 1 */
     VEC(char)
     statement; /* the lines of an unfinished statement */
     VEC(char)
