@@ -80,13 +80,21 @@ void relay_producer_silent(struct session *s, const struct service_producer *p)
         begin_absence(s, l, p);
 }
 
-/* Sequences of the machine that ended with a packet begun and never finished. */
-static uint64_t unfinished_packets(const struct session *s, uint32_t machine_id)
+/* Sequences that ended with a packet begun and never finished, by machine: one walk over all of them, however many
+ * machines there are. Out of memory: as many as there was room for. */
+static struct u64map unfinished_packets(const struct session *s)
 {
-    uint64_t n = 0;
+    struct u64map by_machine = {0};
     for (size_t i = 0; i < s->buffers.n; i++)
-        n += session_ring_unfinished(s->buffers.p[i].buffer, machine_id);
-    return n;
+        if (!session_ring_unfinished(s->buffers.p[i].buffer, &by_machine))
+            break;
+    return by_machine;
+}
+
+static uint64_t unfinished_of(const struct u64map *by_machine, uint32_t machine_id)
+{
+    const uint64_t *n = u64map_get(by_machine, machine_id);
+    return n ? *n : 0;
 }
 
 void relay_name_lost(struct session *s, const struct service_producer *p)
@@ -98,10 +106,11 @@ void relay_name_lost(struct session *s, const struct service_producer *p)
 }
 
 /* Of this machine: who ended, and what nobody knows of. */
-static void emit_local(struct session *s, struct batch *b, struct pb_writer *w)
+static void emit_local(struct session *s, const struct u64map *unfinished_by_machine, struct batch *b,
+                       struct pb_writer *w)
 {
     const struct local_losses *l = &s->local_lost;
-    uint64_t unfinished = l->producers ? unfinished_packets(s, 0) : 0;
+    uint64_t unfinished = unfinished_of(unfinished_by_machine, 0);
     if (!l->producers)
         return;
     size_t m = pb_begin(w, TRACE_PACKET_MACHINE_LOSSES);
@@ -185,7 +194,8 @@ static bool any_absence(const struct session *s)
 void relay_emit_losses(struct session *s, struct batch *b, struct pb_writer *w)
 {
     struct sequences_of_producers all = {0};
-    emit_local(s, b, w);
+    struct u64map unfinished = unfinished_packets(s);
+    emit_local(s, &unfinished, b, w);
     if (any_absence(s) && !absence_list_sequences(s, &all))
         vec_clear(&all.list); /* out of memory: the absences alone are told */
     for (size_t i = 0; i < s->service->machines.n; i++) {
@@ -204,7 +214,7 @@ void relay_emit_losses(struct session *s, struct batch *b, struct pb_writer *w)
             {MACHINE_LOSSES_AWAY_NS, absence_total_ns(l, s->stopped_boot_ns ? s->stopped_boot_ns : clock_boot_ns())},
             {MACHINE_LOSSES_BYTES_CUT, l->unfinished_bytes},
             {MACHINE_LOSSES_PACKETS_UNFINISHED,
-             l->producers_lost ? unfinished_packets(s, m->id) : 0}, /* a recording may end in a packet, too */
+             l->producers_lost ? unfinished_of(&unfinished, m->id) : 0}, /* a recording may end in a packet, too */
             {MACHINE_LOSSES_RELAY_BYTES_LOST, l->relay_bytes},
             {MACHINE_LOSSES_RELAYS_LOST, l->relays_lost},
             {MACHINE_LOSSES_NOT_RECORDED, !l->recorded},
@@ -223,4 +233,5 @@ void relay_emit_losses(struct session *s, struct batch *b, struct pb_writer *w)
         pb_writer_free(&body);
     }
     vec_free(&all.list);
+    u64map_free(&unfinished);
 }

@@ -140,7 +140,10 @@ const struct trace_sequence_stats *session_ring_next(const struct session_ring *
     return NULL;
 }
 
-size_t session_ring_unfinished(const struct session_ring *r, uint32_t machine_id)
+bool session_ring_unfinished(const struct session_ring *r, struct u64map *by_machine)
 {
-    return trace_buffer_unfinished(ring_of(r, machine_id), machine_id);
+    bool ok = true;
+    for (size_t i = 0; ok && i < r->rings.n; i++)
+        ok = trace_buffer_unfinished(r->rings.p[i].buffer, by_machine);
+    return ok;
 }

@@ -39,6 +39,7 @@ struct session_ring_place {
     size_t ring, sequence;
 };
 const struct trace_sequence_stats *session_ring_next(const struct session_ring *r, struct session_ring_place *at);
-size_t session_ring_unfinished(const struct session_ring *r, uint32_t machine_id);
+/* As trace_buffer_unfinished(), of all rings. */
+bool session_ring_unfinished(const struct session_ring *r, struct u64map *by_machine);
 
 #endif

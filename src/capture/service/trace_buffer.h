@@ -13,6 +13,7 @@
 #define MERIDIAN_CAPTURE_SERVICE_TRACE_BUFFER_H
 
 #include "base/slice.h"
+#include "base/u64map.h"
 #include "base/vec.h"
 #include "capture/shm/abi.h"
 
@@ -126,8 +127,8 @@ enum trace_buffer_policy trace_buffer_get_policy(const struct trace_buffer *b);
 size_t trace_buffer_sequence_count(const struct trace_buffer *b);
 const struct trace_sequence_stats *trace_buffer_sequence(struct trace_buffer *b, size_t i);
 
-/* Sequences of a machine whose last packets were lost, with no packet behind them to say so: begun and never finished,
- * as far as the reader has come. */
-size_t trace_buffer_unfinished(const struct trace_buffer *b, uint32_t machine_id);
+/* Adds to each machine's number its sequences whose last packets were lost, with no packet behind them to say so: begun
+ * and never finished, as far as the reader has come. False when out of memory. */
+bool trace_buffer_unfinished(const struct trace_buffer *b, struct u64map *by_machine);
 
 #endif

@@ -228,12 +228,18 @@ static bool read_sequence(struct trace_buffer *b, struct sequence *s, struct tra
     return false;
 }
 
-size_t trace_buffer_unfinished(const struct trace_buffer *b, uint32_t machine_id)
+bool trace_buffer_unfinished(const struct trace_buffer *b, struct u64map *by_machine)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < b->order.n; i++)
-        n += b->order.p[i]->stats.who.machine_id == machine_id && (b->order.p[i]->loss & ~(uint32_t)LOSS_PRESENT) != 0;
-    return n;
+    for (size_t i = 0; i < b->order.n; i++) {
+        const struct sequence *s = b->order.p[i];
+        uint64_t *n =
+            (s->loss & ~(uint32_t)LOSS_PRESENT) ? u64map_put(by_machine, s->stats.who.machine_id, NULL) : NULL;
+        if (n)
+            ++*n;
+        else if (s->loss & ~(uint32_t)LOSS_PRESENT)
+            return false;
+    }
+    return true;
 }
 
 void trace_buffer_begin_read(struct trace_buffer *b, bool final)
