@@ -5,10 +5,11 @@
 
 #include "wire/pb_cursor.h"
 
-#define PB_TAG(field, wire) ((field) << 3 | (wire))
+/* A tag of one byte. Those of fields from 16 on are longer: for them this does not compile. */
+#define PB_SHORT_TAG(field, wire) (((field) << 3 | (wire)) / ((field) < 16))
 
 /* The number or length of the field at c->p, when it is such a one: the bytes of tag and number, else 0. The caller
- * compares the tag with those that it looks for, and leaves other fields to pb_next(). */
+ * compares *c->p with the tags that it looks for, and leaves other fields to pb_next(). */
 static inline unsigned pb_short_field(const struct pb_cursor *c, uint32_t *value)
 {
     const uint8_t *p = c->p;

@@ -29,8 +29,8 @@ static inline unsigned plain_number_2(uint64_t word, uint64_t *value)
 }
 
 /* Of a tag of two bytes, the first and the second. */
-#define PLAIN_TAG_LOW(field, wire)  ((PB_TAG(field, wire) & 0x7f) | 0x80)
-#define PLAIN_TAG_HIGH(field, wire) (PB_TAG(field, wire) >> 7)
+#define PLAIN_TAG_LOW(field, wire) (((field) << 3 & 0x7f) | (wire) | 0x80)
+#define PLAIN_TAG_HIGH(field)      ((field) >> 4)
 
 /* Reads a packet of these fields alone. False for any other, which packet_scan_read() reads: also for one that changes
  * what others mean, and one of the service. */
@@ -38,7 +38,7 @@ static inline bool plain_packet_read(struct slice bytes, struct plain_packet *s)
 {
     const uint8_t *p = bytes.p, *end = bytes.p + bytes.len;
     uint64_t word, value;
-    if (bytes.len <= sizeof word || *p != PB_TAG(TRACE_PACKET_TIMESTAMP, PB_VARINT))
+    if (bytes.len <= sizeof word || *p != PB_SHORT_TAG(TRACE_PACKET_TIMESTAMP, PB_VARINT))
         return false;
     memcpy(&word, p + 1, sizeof word);
     size_t n = pb_word_value(word, &s->timestamp);
@@ -52,30 +52,30 @@ static inline bool plain_packet_read(struct slice bytes, struct plain_packet *s)
         word = pb_word(p, end);
         n = plain_number(word, &value);
         switch ((uint8_t)word) {
-        case PB_TAG(TRACE_PACKET_TRACK_EVENT, PB_BYTES):
+        case PB_SHORT_TAG(TRACE_PACKET_TRACK_EVENT, PB_BYTES):
             if (s->event.p || !n || n > left || value > left - n)
                 return false;
             s->event = slice_of(p + n, (size_t)value);
             n += value;
             continue;
-        case PB_TAG(TRACE_PACKET_SEQUENCE_FLAGS, PB_VARINT):
+        case PB_SHORT_TAG(TRACE_PACKET_SEQUENCE_FLAGS, PB_VARINT):
             s->flags = (uint32_t)value;
             break;
-        case PB_TAG(TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, PB_VARINT):
+        case PB_SHORT_TAG(TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, PB_VARINT):
             s->sequence_id = (uint32_t)value;
             break;
-        case PB_TAG(TRACE_PACKET_TRUSTED_UID, PB_VARINT):
+        case PB_SHORT_TAG(TRACE_PACKET_TRUSTED_UID, PB_VARINT):
             s->trusted_uid = (uint32_t)value;
             s->trusted_uid_given = true;
             break;
         case PLAIN_TAG_LOW(TRACE_PACKET_TRUSTED_PID, PB_VARINT):
-            if ((word >> 8 & 0xff) != PLAIN_TAG_HIGH(TRACE_PACKET_TRUSTED_PID, PB_VARINT))
+            if ((word >> 8 & 0xff) != PLAIN_TAG_HIGH(TRACE_PACKET_TRUSTED_PID))
                 return false;
             n = plain_number_2(word, &value);
             s->trusted_pid = (uint32_t)value;
             break;
         case PLAIN_TAG_LOW(TRACE_PACKET_TIMESTAMP_CLOCK_ID, PB_VARINT):
-            if ((word >> 8 & 0xff) != PLAIN_TAG_HIGH(TRACE_PACKET_TIMESTAMP_CLOCK_ID, PB_VARINT))
+            if ((word >> 8 & 0xff) != PLAIN_TAG_HIGH(TRACE_PACKET_TIMESTAMP_CLOCK_ID))
                 return false;
             n = plain_number_2(word, &value);
             s->clock_id = (uint32_t)value;

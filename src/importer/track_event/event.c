@@ -97,23 +97,23 @@ static inline void read_usual(struct event *e, struct pb_cursor *c, struct slice
     uint32_t value;
     for (unsigned n; (n = pb_short_field(c, &value)) != 0; c->p += n)
         switch (*c->p) {
-        case PB_TAG(TRACK_EVENT_TYPE, PB_VARINT):
+        case PB_SHORT_TAG(TRACK_EVENT_TYPE, PB_VARINT):
             e->type = value;
             e->has_type = true;
             break;
-        case PB_TAG(TRACK_EVENT_CATEGORY_IIDS, PB_VARINT):
+        case PB_SHORT_TAG(TRACK_EVENT_CATEGORY_IIDS, PB_VARINT):
             *category_iid = value;
             *category = (struct slice){0};
             e->n_categories++;
             break;
-        case PB_TAG(TRACK_EVENT_NAME_IID, PB_VARINT):
+        case PB_SHORT_TAG(TRACK_EVENT_NAME_IID, PB_VARINT):
             e->name_iid = value;
             break;
-        case PB_TAG(TRACK_EVENT_TRACK_UUID, PB_VARINT):
+        case PB_SHORT_TAG(TRACK_EVENT_TRACK_UUID, PB_VARINT):
             e->track_uuid = value;
             e->has_track = true;
             break;
-        case PB_TAG(TRACK_EVENT_DEBUG_ANNOTATIONS, PB_BYTES):
+        case PB_SHORT_TAG(TRACK_EVENT_DEBUG_ANNOTATIONS, PB_BYTES):
             if (value > (size_t)(c->end - c->p) - n)
                 return;
             e->has_args = true;

@@ -38,19 +38,18 @@ static inline void look_at_usual(struct pb_cursor *c, struct first_look *l)
     uint32_t value;
     for (unsigned n; (n = pb_short_field(c, &value)) != 0; c->p += n)
         switch (*c->p) {
-        case PB_TAG(TRACK_EVENT_TYPE, PB_VARINT):
+        case PB_SHORT_TAG(TRACK_EVENT_TYPE, PB_VARINT):
             l->has |= 1u << TRACK_EVENT_TYPE;
             l->type = value;
             break;
-        case PB_TAG(TRACK_EVENT_CATEGORY_IIDS, PB_VARINT):
-        case PB_TAG(TRACK_EVENT_NAME_IID, PB_VARINT):
+        case PB_SHORT_TAG(TRACK_EVENT_CATEGORY_IIDS, PB_VARINT):
+        case PB_SHORT_TAG(TRACK_EVENT_NAME_IID, PB_VARINT):
             break;
-        case PB_TAG(TRACK_EVENT_TRACK_UUID, PB_VARINT):
+        case PB_SHORT_TAG(TRACK_EVENT_TRACK_UUID, PB_VARINT):
             l->has |= 1u << TRACK_EVENT_TRACK_UUID;
             l->track_uuid = value;
             break;
-        case PB_TAG(TRACK_EVENT_CATEGORIES, PB_BYTES):
-        case PB_TAG(TRACK_EVENT_DEBUG_ANNOTATIONS, PB_BYTES):
+        case PB_SHORT_TAG(TRACK_EVENT_DEBUG_ANNOTATIONS, PB_BYTES):
             if (value > (size_t)(c->end - c->p) - n)
                 return;
             n += value;
