@@ -21,7 +21,6 @@ struct clock_graph *clock_graph_open(struct storage *st)
     g->st = st;
     g->secret = hash_secret();
     g->version = 1;
-    g->last_node = NO_NODE;
     g->trace_clock = (struct clock_id){.id = CLOCK_ID_TRACE_FILE};
     return g;
 }
@@ -47,8 +46,7 @@ void clock_graph_clear(struct clock_graph *g)
     u64map_free(&g->types);
     u64map_free(&g->series);
     vec_free(&g->steps);
-    *g = (struct clock_graph){
-        .st = g->st, .version = 1, .last_node = NO_NODE, .trace_clock = {.id = CLOCK_ID_TRACE_FILE}};
+    *g = (struct clock_graph){.st = g->st, .version = 1, .trace_clock = {.id = CLOCK_ID_TRACE_FILE}};
 }
 
 void clock_graph_close(struct clock_graph *g)
@@ -78,12 +76,15 @@ static uint64_t hash_clock(const struct clock_graph *g, struct clock_id c)
 
 int clock_graph_find_node(struct clock_graph *g, struct clock_id c)
 {
-    if (g->last_node != NO_NODE && same_clock(g->nodes.p[g->last_node].clock, c))
-        return g->last_node;
+    uint32_t *recent = &g->recent[(c.sequence ^ c.machine) % CLOCKS_RECENT];
+    if (*recent && same_clock(g->nodes.p[*recent - 1].clock, c))
+        return (int)(*recent - 1);
     uint64_t h = hash_clock(g, c);
     for (uint64_t *at; (at = u64map_get(&g->by_clock, h)); h++)
-        if (same_clock(g->nodes.p[*at].clock, c))
-            return g->last_node = (int)*at;
+        if (same_clock(g->nodes.p[*at].clock, c)) {
+            *recent = (uint32_t)*at + 1;
+            return (int)*at;
+        }
     return NO_NODE;
 }
 

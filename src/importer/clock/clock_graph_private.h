@@ -6,7 +6,7 @@
 #include "importer/clock/clock_graph.h"
 #include "importer/sync/transform.h"
 
-enum { NO_NODE = -1 };
+enum { NO_NODE = -1, CLOCKS_RECENT = 16 };
 
 /* Readings of one clock in snapshots of one type (the same clocks in the same order). */
 struct series {
@@ -86,9 +86,9 @@ struct clock_graph {
     uint64_t version; /* changes with every snapshot and every change of the trace clock */
     struct clock_id trace_clock;
     bool trace_clock_set;
-    bool trace_clock_fixed; /* by a manifest */
-    bool used;              /* something was converted to trace time */
-    int last_node;
+    bool trace_clock_fixed;         /* by a manifest */
+    bool used;                      /* something was converted to trace time */
+    uint32_t recent[CLOCKS_RECENT]; /* nodes looked up last, + 1, by sequence: the writers of a file take turns */
     bool failed;
 };
 
