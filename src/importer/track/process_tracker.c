@@ -178,11 +178,9 @@ uint32_t process_tracker_start_thread(struct process_tracker *t, int64_t ts, int
     return utid;
 }
 
-uint32_t process_tracker_thread(struct process_tracker *t, int64_t tid)
+/* What is rare is called: a function that does it itself saves registers each time. */
+static __attribute__((noinline)) uint32_t find_or_start(struct process_tracker *t, int64_t tid)
 {
-    const struct recent_thread *r = recent_find(&t->recent, tid);
-    if (r)
-        return r->utid;
     uint32_t utid = find_alive(t, tid, -1);
     if (utid == UTID_NONE)
         return process_tracker_start_thread(t, COL_NULL, tid);
@@ -190,18 +188,27 @@ uint32_t process_tracker_thread(struct process_tracker *t, int64_t tid)
     return utid;
 }
 
-/* Every switch and wakeup names its threads, and nearly always as the one before did. */
-uint32_t process_tracker_named_thread(struct process_tracker *t, int64_t tid, strid name)
+uint32_t process_tracker_thread(struct process_tracker *t, int64_t tid)
 {
-    struct recent_thread *r = recent_find(&t->recent, tid);
-    if (r && r->name == name && name)
-        return r->utid;
+    const struct recent_thread *r = recent_find(&t->recent, tid);
+    return __builtin_expect(r != NULL, 1) ? r->utid : find_or_start(t, tid);
+}
+
+static __attribute__((noinline)) uint32_t name_thread(struct process_tracker *t, int64_t tid, strid name)
+{
     uint32_t utid = process_tracker_thread(t, tid);
     process_tracker_thread_name(t, utid, name, THREAD_NAME_FTRACE);
-    r = recent_find(&t->recent, tid);
+    struct recent_thread *r = recent_find(&t->recent, tid);
     if (r)
         r->name = name;
     return utid;
+}
+
+/* Every switch and wakeup names its threads, and nearly always as the one before did. */
+uint32_t process_tracker_named_thread(struct process_tracker *t, int64_t tid, strid name)
+{
+    const struct recent_thread *r = recent_find(&t->recent, tid);
+    return __builtin_expect(r && r->name == name && name, 1) ? r->utid : name_thread(t, tid, name);
 }
 
 uint32_t process_tracker_find_process(const struct process_tracker *t, int64_t pid)
