@@ -159,15 +159,22 @@ class TraceDat(unittest.TestCase):
     def test_host_and_guests_are_one_timeline(self):
         names = ["guests-host", "guests-guest1", "guests-guest2"]
         events, _, _ = report(os.path.join(samples()["guests-all"], "guests-all.report.gz"))
-        sql = ("SELECT e.ts AS ts, c.cpu AS cpu, t.tid AS tid, e.name AS name, c.machine_id AS m FROM ftrace_event e "
-               "JOIN cpu c USING (ucpu) JOIN thread t USING (utid)")
+        sql = ("SELECT e.id, e.ts AS ts, c.cpu AS cpu, t.tid AS tid, e.name AS name, c.machine_id AS m, t.name AS comm, a.key, a.display_value AS v "
+               "FROM ftrace_event e JOIN cpu c USING (ucpu) JOIN thread t USING (utid) LEFT JOIN args a USING (arg_set_id)")
         for order in ((0, 1, 2), (2, 0, 1)):
             with self.subTest(order):
                 rows = query(sql, *[data(names[i]) for i in order])
                 for machine, i in enumerate(order):
-                    want = sorted(e.key() for e in events if e.where == names[i] + ".dat")
-                    got = sorted((int(r["ts"]), int(r["cpu"]), int(r["tid"]), r["name"]) for r in rows if int(r["m"]) == machine)
-                    self.assertEqual(got, want)
+                    want = [e for e in events if e.where == names[i] + ".dat"]
+                    got, args, comms = {}, {}, {}
+                    for r in rows:
+                        if int(r["m"]) == machine:
+                            key = got[r["id"]] = (int(r["ts"]), int(r["cpu"]), int(r["tid"]), r["name"])
+                            args.setdefault(key, {}).setdefault(r["key"], []).append(r["v"])
+                            comms[key] = r["comm"]
+                    self.assertEqual(sorted(got.values()), sorted(e.key() for e in want))
+                    self.assertGreater(sum(self.check_fields(e, args[e.key()]) for e in want), 10)
+                    self.assertEqual([comms[e.key()] for e in want if e.comm != "<...>" and e.tid], [e.comm for e in want if e.comm != "<...>" and e.tid])
                 vcpus = query("SELECT v.machine_id AS guest, c.cpu AS cpu, t.tid AS tid, t.machine_id AS host FROM guest_vcpu v "
                               "JOIN cpu c USING (ucpu) JOIN thread t ON t.utid = v.host_utid", *[data(names[i]) for i in order])
                 self.assertEqual(len(vcpus), 4)
