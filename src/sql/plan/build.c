@@ -287,7 +287,7 @@ static bool read_core(struct reader *r, const struct sql_select *s)
     if (queries && plan_is_small(r))
         return false;
     return plan_lift(p) && plan_steps(p) && plan_settle_extreme(p) && plan_settle_order(r) &&
-           !plan_stops_after_groups(r);
+           !plan_stops_after_groups(r) && !plan_stops_in_order(r);
 }
 
 /* ---- all of it ---- */

@@ -300,6 +300,8 @@ bool plan_is_worth_it(const struct query_plan *p, bool inner, bool direct);
 bool plan_is_small(const struct reader *r);
 /* Groups that SQLite makes one by one, as the rows of a table come: it reads no more of them than LIMIT asks for. */
 bool plan_stops_after_groups(const struct reader *r);
+/* The same of rows of a join, in an order that they come in. */
+bool plan_stops_in_order(const struct reader *r);
 
 /* ---- prepare.c and subtree.c ---- */
 

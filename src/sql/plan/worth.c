@@ -230,3 +230,20 @@ bool plan_stops_after_groups(const struct reader *r)
     return !loops_say(r->loops, parent, "USE TEMP B-TREE FOR GROUP BY") &&
            !loops_say(r->loops, parent, "USE TEMP B-TREE FOR ORDER BY");
 }
+
+/* Rows of a join that SQLite finds in the order that is asked for, of which the first ones are: it goes no further.
+ * Where each row has one partner at most, a plan goes through them as fast. */
+bool plan_stops_in_order(const struct reader *r)
+{
+    const struct query_plan *p = r->plan;
+    bool many = false, args = false;
+    for (uint32_t i = 1; i < p->n_steps; i++)
+        many |= !p->steps[i].by_row;
+    for (uint32_t i = 0; i < p->n_sources; i++)
+        args |= p->sources[i].table.outline; /* those of a key only are decoded */
+    if (!many || args || p->limit < 0 || !p->n_orders || p->grouped || p->n_windows || p->distinct || p->n_arms)
+        return false;
+    int parent = loops_parent(r);
+    uint64_t first = (uint64_t)p->limit + (uint64_t)p->offset;
+    return parent >= 0 && first < *r->rows / STOPS_SOON && !loops_say(r->loops, parent, "USE TEMP B-TREE FOR ORDER BY");
+}
