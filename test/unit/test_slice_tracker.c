@@ -77,6 +77,14 @@ START_TEST(async_slices_share_tracks)
     ck_assert_uint_ne(x, y);
     ck_assert_uint_eq(track_set_scoped(tt, other, 15, 5), x);
     ck_assert_uint_eq(track_set_scoped(tt, other, 17, 5), y);
+    /* Those of a set are shown as one; a track of no set is no group. */
+    int64_t group = ROW_GET(&f.st, track, track_group_id, a);
+    ck_assert_int_ne(group, COL_NULL);
+    ck_assert_int_eq(ROW_GET(&f.st, track, track_group_id, b), group);
+    ck_assert_int_eq(ROW_GET(&f.st, track, track_group_id, y), ROW_GET(&f.st, track, track_group_id, x));
+    ck_assert_int_ne(ROW_GET(&f.st, track, track_group_id, x), group);
+    dim.value = 3;
+    ck_assert_int_eq(ROW_GET(&f.st, track, track_group_id, track_intern(tt, 0, &spec)), COL_NULL);
     for (int64_t i = 0; i < 100; i++)
         track_set_begin(tt, set, 1000 + i);
     uint32_t n = f.st.t[T_track].n_rows;

@@ -68,6 +68,7 @@ uint32_t track_set_intern(struct track_tracker *t, uint32_t machine, const struc
     s->spec.n_dims = spec->n_dims < MAX_SET_DIMS ? spec->n_dims : MAX_SET_DIMS;
     for (uint32_t i = 0; i < s->spec.n_dims; i++)
         s->dims[i] = spec->dims[i];
+    s->spec.group = set + 1;
     s->dims[s->spec.n_dims].key = "track_compressor_idx";
     s->spec.n_dims++;
     return set;

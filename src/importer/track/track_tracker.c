@@ -120,7 +120,7 @@ uint32_t track_insert_row(struct track_tracker *t, uint32_t machine, const struc
                                                 .machine_id = machine,
                                                 .type = type,
                                                 .dimension_arg_set_id = set,
-                                                .track_group_id = COL_NULL,
+                                                .track_group_id = spec->group ? (int64_t)spec->group - 1 : COL_NULL,
                                                 .event_type = t->event_types[spec->event_type],
                                                 .counter_unit = spec->unit,
                                                 .utid = utid,

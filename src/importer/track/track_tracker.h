@@ -26,6 +26,7 @@ struct track_spec {
     const char *description; /* a literal or NULL; becomes source_args where there are none */
     const struct track_dim *dims;
     uint32_t n_dims;
+    uint32_t group;   /* + 1: the set that it is one of (track_group_id); 0: none */
     bool name_is_key; /* two tracks that differ only by name are two tracks */
 };
 
