@@ -28,6 +28,16 @@ static const struct rule rules[] = {
      "SELECT group_concat(key) FROM args JOIN slice USING (arg_set_id)",
      "screenshot.jpg_image,correlation_id,chrome_keyed_service.name,chrome_histogram_sample.name_hash,chrome_histogram_"
      "sample.sample"},
+    {"an event is the same whatever its packet says beside it, and in which order",
+     "1{8:1 10:300 6{1{1:6 2:100} 1{1:3 2:50}}} 1{8:101 10:300 13:1 60{1:5 2'x'}} "
+     "1{8:102 10:300 13:2 11{9:3 11:5 22'cat' 23'a'}} "
+     "1{8:103 13:2 11{9:3 11:5 22'cat' 23'b'} 3:1000 10:300 79:70000} "
+     "1{8:54 13:2 58:3 11{22'cat' 9:3 23'c' 11:5} 3:1000 10:300 79:70000} "
+     "1{8:105 13:2 11{22'cat' 23'd' 9:3 11:5} 3:1000 10:300 79:70000 900:1} "
+     "1{8:106 13:2 11{22'cat' 23'e' 9:3 11:5} 10:301}",
+     "SELECT group_concat(ts || name || category), (SELECT value FROM stats WHERE name = "
+     "'packet_skipped_seq_needs_incremental_state_invalid') FROM slice",
+     "102acat,103bcat,104ccat,105dcat,1"},
     {"further counters: too few tracks for the values, and too many of both",
      "1{8:1 10:1 13:1 60{1:6 2'c' 8{}}} 1{8:2 10:1 11{9:3 31:6 12:5 12:6}} 1{8:3 10:1 11{9:3 31:6 31:6 31:6 31:6 31:6 "
      "31:6 31:6 31:6 31:6 12:1 12:2 12:3 12:4 12:5 12:6 12:7 12:8 12:9}}",
