@@ -199,8 +199,10 @@ static __attribute__((noinline)) uint32_t name_thread(struct process_tracker *t,
     uint32_t utid = process_tracker_thread(t, tid);
     process_tracker_thread_name(t, utid, name, THREAD_NAME_FTRACE);
     struct recent_thread *r = recent_find(&t->recent, tid);
-    if (r)
+    if (r) {
         r->name = name;
+        r->fixed = thread_of(t, utid)->name_priority > THREAD_NAME_FTRACE;
+    }
     return utid;
 }
 
@@ -208,7 +210,8 @@ static __attribute__((noinline)) uint32_t name_thread(struct process_tracker *t,
 uint32_t process_tracker_named_thread(struct process_tracker *t, int64_t tid, strid name)
 {
     const struct recent_thread *r = recent_find(&t->recent, tid);
-    return __builtin_expect(r && r->name == name && name, 1) ? r->utid : name_thread(t, tid, name);
+    bool named = r && ((r->name == name && name) || r->fixed);
+    return __builtin_expect(named, 1) ? r->utid : name_thread(t, tid, name);
 }
 
 uint32_t process_tracker_find_process(const struct process_tracker *t, int64_t pid)

@@ -16,6 +16,7 @@ struct recent_thread {
     uint32_t utid;
     uint32_t epoch; /* when it was found; 0: never */
     strid name;     /* that kernel events gave it last, if nobody has named it since; else 0 */
+    bool fixed;     /* others have named it who know better: those of kernel events change nothing (idle threads) */
 };
 
 struct recent_threads {
@@ -33,7 +34,7 @@ static inline struct recent_thread *recent_find(const struct recent_threads *r, 
 static inline void recent_note(struct recent_threads *r, int64_t tid, int64_t pid, uint32_t utid)
 {
     if (r->p)
-        r->p[(uint64_t)tid % RECENT_THREADS] = (struct recent_thread){tid, pid, utid, r->epoch, 0};
+        r->p[(uint64_t)tid % RECENT_THREADS] = (struct recent_thread){tid, pid, utid, r->epoch, 0, false};
     else if ((r->p = mem_zalloc(RECENT_THREADS * sizeof *r->p)))
         r->epoch = 1;
 }
