@@ -4,9 +4,9 @@
     test/bench/bench_recordings.py BUILD [SECONDS]
 
 A load (pairs of processes that pass bytes through pipes) is recorded for SECONDS (5) by trace-cmd, perf and tracebox at once,
-the same events by each; then call stacks by perf, for three times as long. Where a recorder is missing, or the kernel does not let it, its lines are left
-out. LTTng's trace is written by this script: the same events, a million of them. Processor seconds of all threads, best of
-three, taken in turns. Exit code 1 when a bar is missed: BAR_OTHER times faster than the program beside it, BAR_OWN times the
+the same events by each; then the same by perf into a pipe, and compressed, and call stacks, for three times as long. Where a recorder is
+missing, or the kernel does not let it, its lines are left out. LTTng's trace is written by this script: the same events, a million of
+them. Processor seconds of all threads and wall seconds, best of three, all in turns; wall times need a quiet machine. Exit code 1 when a bar is missed: BAR_OTHER times faster than the program beside it, BAR_OWN times the
 cost of an event in a recording of our own.
 """
 import os
@@ -80,10 +80,16 @@ def record(build, there, seconds):
         if not (there / kind).exists():
             print(f"{kind}: cannot be recorded here: {text.strip().splitlines()[-1:]}")
     if "perf.data" in running:
+        tracepoints = ["perf", "record", "-a", "-m", "512", "-k", "CLOCK_MONOTONIC", "-c", "1", "-e", ",".join(colons(EVENTS))]
+        for name, more in (("zstd.data", ["-z", "-o", there / "zstd.data"]), ("pipe.data", ["-o", "-"])):
+            with Load(), open(there / "piped", "wb") as out:
+                subprocess.run([*tracepoints, *more, "--", "sleep", str(seconds)], stdout=out, stderr=subprocess.DEVNULL)
+            if name == "pipe.data":
+                (there / "piped").rename(there / name)
         with Load():
             subprocess.run(["perf", "record", "-a", "-g", "-F", "10000", "-e", "cpu-clock", "-o", there / "stacks.data", "--",
                             "sleep", str(STACKS_LONGER * seconds)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return {k: there / k for k in (*commands, "stacks.data") if (there / k).exists()}
+    return {k: there / k for k in ("own.pftrace", "trace.dat", "perf.data", "zstd.data", "pipe.data", "stacks.data") if (there / k).exists()}
 
 
 def make_ctf(path):
@@ -123,11 +129,12 @@ def make_ctf(path):
     return path
 
 
-def cpu_seconds(command):
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+def seconds(command):
+    """(processor time of all threads, wall time)"""
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
 
 
 def events_of(shell, path):
@@ -136,30 +143,39 @@ def events_of(shell, path):
     return int(p.stdout.split()[1])
 
 
+OTHERS = {"trace.dat": ["trace-cmd", "report"], "ctf": ["babeltrace2"]}  # all others: perf
+
+
+def least(shell, files):
+    """{(kind, who): (least processor time, least wall time)}; all take turns."""
+    best = {}
+    for _ in range(ROUNDS):
+        for kind, path in files.items():
+            beside = OTHERS.get(kind, ["perf", "script", "-i"]) if kind != "own.pftrace" else None
+            for who, command in (("us", [shell, "query", path, "SELECT 1"]), ("other", [*beside, path] if beside and shutil.which(beside[0]) else None)):
+                if command:
+                    best[kind, who] = tuple(map(min, seconds(command), best.get((kind, who), (float("inf"),) * 2)))
+    return best
+
+
 def measure(shell, files):
     """The lines of the table, and what misses a bar."""
-    others = {"trace.dat": ["trace-cmd", "report"], "perf.data": ["perf", "script", "-i"], "stacks.data": ["perf", "script", "-i"], "ctf": ["babeltrace2"]}
-    missed, own = [], None
-    for kind in ("own.pftrace", "trace.dat", "perf.data", "stacks.data", "ctf"):
-        if kind not in files:
-            continue
-        path, best, other = files[kind], float("inf"), float("inf")
-        beside = others.get(kind) if shutil.which(others.get(kind, [""])[0]) else None
-        for _ in range(ROUNDS):
-            best = min(best, cpu_seconds([shell, "query", path, "SELECT 1"]))
-            if beside:
-                other = min(other, cpu_seconds([*beside, path]))
-        n = events_of(shell, path)
-        own = best / n if kind == "own.pftrace" else own
-        line = f"{kind:12} {n / 1e6:5.2f} M events, {best:.2f} s = {best / n * 1e9:4.0f} ns an event"
-        if own and kind not in ("own.pftrace", "stacks.data"):
-            line += f", {best / n / own:.2f} times our own"
-            if best / n > BAR_OWN * own:
-                missed.append(f"{kind}: {best / n / own:.2f} times the cost of an event of our own, {BAR_OWN} is the most")
-        if beside:
-            line += f"; {beside[0]} {other:.2f} s = {other / best:.1f} times"
-            if other < BAR_OTHER * best:
-                missed.append(f"{kind}: {other / best:.1f} times faster than {' '.join(beside[:2])}, {BAR_OTHER} is wanted")
+    missed, best = [], least(shell, files)
+    n = {kind: events_of(shell, path) for kind, path in files.items()}
+    for kind in files:
+        us, other = best[kind, "us"], best.get((kind, "other"))
+        line = f"{kind:12} {n[kind] / 1e6:5.2f} M events"
+        for i, what in enumerate(("CPU", "wall")):
+            line += f"; {what} {us[i]:.2f} s = {us[i] / n[kind] * 1e9:4.0f} ns an event"
+            if "own.pftrace" in n and kind not in ("own.pftrace", "stacks.data"):
+                ratio = us[i] / n[kind] / (best["own.pftrace", "us"][i] / n["own.pftrace"])
+                line += f", {ratio:.2f} times our own"
+                if ratio > BAR_OWN:
+                    missed.append(f"{kind}, {what}: {ratio:.2f} times the cost of an event of our own, {BAR_OWN} is the most")
+            if other:
+                line += f", {other[i] / us[i]:.1f} times faster than the other"
+                if other[i] < BAR_OTHER * us[i]:
+                    missed.append(f"{kind}, {what}: {other[i] / us[i]:.1f} times faster than the program beside it, {BAR_OTHER} is wanted")
         print(line, flush=True)
     return missed
 
