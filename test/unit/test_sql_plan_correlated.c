@@ -139,6 +139,47 @@ START_TEST(more_than_there_is_room_for)
 }
 END_TEST
 
+/* An aggregate that names columns of the query around alone is that query's, which is then a group: of a column that
+ * nobody asks for, too. */
+START_TEST(aggregates_of_the_query_around)
+{
+    static const char *const owed[] = {
+        "SELECT count(*) FROM (SELECT s.id, (SELECT count(*) FILTER (WHERE 'ab' < s.category) FROM v_counter n WHERE "
+        "n.track_id = s.id) FROM v_slice s)",
+        "SELECT count(*) FROM (SELECT s.id, (SELECT sum(s.id) FROM v_counter) FROM v_slice s)",
+        "SELECT id FROM (SELECT s.id, (SELECT max(s.id) FROM v_counter n WHERE n.track_id = s.id) AS x FROM v_slice s)",
+        "SELECT count(*) FROM (SELECT s.id, (SELECT 1 FROM v_counter n WHERE n.track_id = s.id HAVING sum(s.id) > 3) "
+        "FROM v_slice s)",
+        "SELECT count(*) FROM (SELECT s.id, (SELECT n.id FROM v_counter n ORDER BY sum(s.id) > 3 LIMIT 1) FROM v_slice "
+        "s)",
+        "SELECT count(*) FROM (SELECT s.id, EXISTS (SELECT 1 FROM v_counter n WHERE n.track_id = sum(s.id)) FROM "
+        "v_slice s)",
+        "SELECT count(*) FROM (SELECT s.id, (SELECT 1 FROM v_counter n JOIN v_thread t ON t.id = max(s.id)) FROM "
+        "v_slice s)",
+        "SELECT count(*) FROM (SELECT s.id FROM v_slice s ORDER BY (SELECT sum(s.id) FROM v_counter)) q JOIN v_thread "
+        "t ON t.id = q.id",
+        "SELECT count(*) FROM (SELECT id FROM v_slice ORDER BY count(*)) JOIN v_thread t USING (id)",
+        "SELECT count(*), max(w.id) FROM v_thread t LEFT JOIN (SELECT s.id, (SELECT max(s.rowid) FROM v_counter) FROM "
+        "v_slice s) w ON w.id = t.id",
+        "WITH w AS (SELECT s.dur, (SELECT group_concat(s.name) FROM v_thread) FROM v_slice s) SELECT sum(dur) FROM w",
+    };
+    static const char *const not_owed[] = {
+        "SELECT count(*) FROM (SELECT s.id, (SELECT strftime('%Y', max(n.name)) FROM v_slice n WHERE n.id = s.depth) "
+        "FROM v_slice s) WHERE id > 5",
+        "SELECT sum(id) FROM (SELECT s.id, (SELECT strftime('%Y', count(*)) FROM v_slice n WHERE n.dur > s.dur) FROM "
+        "v_slice s)",
+        "SELECT sum(id) FROM (SELECT s.id, (SELECT strftime('%Y', sum(n.dur + s.dur)) FROM v_slice n) FROM v_slice s)",
+    };
+    struct mirror m;
+    mirror_open(&m, 3115, PLAN_ROWS);
+    for (size_t i = 0; i < sizeof owed / sizeof *owed; i++)
+        mirror_compare_planner(&m, owed[i]);
+    for (size_t i = 0; i < sizeof not_owed / sizeof *not_owed; i++)
+        ck_assert_msg(mirror_compare_planner(&m, not_owed[i]), "no plan: %s", not_owed[i]);
+    mirror_close(&m);
+}
+END_TEST
+
 /* Where an allocation fails, the error says so or SQLite answers. */
 START_TEST(memory_runs_out)
 {
@@ -167,6 +208,7 @@ Suite *sql_plan_correlated_suite(void)
     tcase_add_test(t, nulls_duplicates_and_limits);
     tcase_add_test(t, queries_lie_deep);
     tcase_add_test(t, more_than_there_is_room_for);
+    tcase_add_test(t, aggregates_of_the_query_around);
     tcase_add_test(t, memory_runs_out);
     suite_add_tcase(s, t);
     return s;

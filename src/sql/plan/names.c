@@ -194,6 +194,9 @@ static bool hands_rows_on(struct reader *r, const struct sql_query *q, const str
     for (const struct sql_item *i = s->items; i; i = i->next)
         if (!i->star && has_call(r, i->expr))
             return false;
+    for (const struct sql_order *o = q->order; o; o = o->next)
+        if (has_call(r, o->expr))
+            return false;
     return true;
 }
 
@@ -253,9 +256,15 @@ static bool hand_on_columns(struct reader *outer, struct reader *inner, struct s
     for (uint32_t i = 0; i < inner->scope->n_entries; i++)
         n += inner->scope->entries[i].n_columns;
     struct scope_entry *e = scope_add_entry(outer, alias, n);
+    for (const struct sql_order *o = inner->core->query->order; o;
+         o = o->next) /* it makes groups, wherever it stands */
+        if (owner_may_be(inner, o->expr))
+            return false;
     for (const struct sql_item *i = inner->core->items; e && i; i = i->next) {
         if (!i->star) {
             struct plan_expr *x = left ? read_expr(inner, i->expr) : read_mixed(inner, i->expr);
+            if (!x && owner_may_be(inner, i->expr))
+                return false;
             if (!scope_add_column(outer, e, item_name(inner, i), handed_on(outer, x, left)))
                 return false;
             continue;
