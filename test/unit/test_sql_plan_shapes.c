@@ -419,14 +419,16 @@ END_TEST
 /* SQLite makes these groups or rows one by one, and ends with the last that is asked for. */
 START_TEST(first_groups_are_left_to_sqlite)
 {
-    static const char *const left[] = {"SELECT s.id, count(*), max(c.value) FROM v_slice s JOIN v_counter c ON "
-                                       "c.track_id = s.track_id GROUP BY s.id LIMIT 5",
-                                       "SELECT s.id, max(c.value) FROM v_slice s LEFT JOIN v_counter c ON c.track_id = "
-                                       "s.depth GROUP BY s.id ORDER BY s.id LIMIT 9",
-                                       "SELECT s.id, c.id FROM v_slice s JOIN v_counter c ON c.track_id = s.track_id "
-                                       "ORDER BY s.ts LIMIT 9",
-                                       "SELECT s.id, c.id FROM v_slice s LEFT JOIN v_counter c ON c.track_id = s.depth "
-                                       "ORDER BY s.depth, s.dur LIMIT 4 OFFSET 3"};
+    static const char *const left[] = {
+        "SELECT s.id, count(*), max(c.value) FROM v_slice s JOIN v_counter c ON "
+        "c.track_id = s.track_id GROUP BY s.id LIMIT 5",
+        "SELECT s.id, max(c.value) FROM v_slice s LEFT JOIN v_counter c ON c.track_id = "
+        "s.depth GROUP BY s.id ORDER BY s.id LIMIT 9",
+        "SELECT s.id, c.id FROM v_slice s JOIN v_counter c ON c.track_id = s.track_id "
+        "ORDER BY s.ts LIMIT 9",
+        "SELECT s.id, c.id FROM v_slice s LEFT JOIN v_counter c ON c.track_id = s.depth "
+        "ORDER BY s.depth, s.dur LIMIT 4 OFFSET 3",
+        "SELECT s.name, count(*) FROM v_slice s JOIN v_thread t ON t.id = s.depth GROUP BY 1 ORDER BY 2 LIMIT 0"};
     static const char *const planned[] = {
         "SELECT s.id, count(*) AS n FROM v_slice s JOIN v_counter c ON c.track_id = s.track_id GROUP BY s.id ORDER BY "
         "n DESC, s.id LIMIT 5",

@@ -183,7 +183,7 @@ static bool stops_in_window(const struct query_plan *p)
 bool plan_is_worth_it(const struct query_plan *p, bool inner, bool direct)
 {
     bool first_rows = p->limit >= 0 && !p->n_orders && !p->grouped; /* SQLite stops when it has them */
-    if (narrows_batches(p) || makes_json_of_rows(p, direct) || asks_seldom(p))
+    if (p->limit == 0 || narrows_batches(p) || makes_json_of_rows(p, direct) || asks_seldom(p))
         return false;
     if (inner)
         return true;
