@@ -22,6 +22,20 @@ static void compare(const char *const *statements, size_t n)
     mirror_close(&m);
 }
 
+/* The literal without its sign is a floating-point number. */
+START_TEST(smallest_integer)
+{
+    static const char *const statements[] = {
+        "SELECT id, -9223372036854775808 FROM v_slice ORDER BY dur",
+        "SELECT id, - 9223372036854775808, -9223372036854775809 FROM v_slice ORDER BY dur",
+        "SELECT max(-9223372036854775808), sum(dur) FROM v_slice",
+        "SELECT max(-9223372036854775808) OVER (ORDER BY id) FROM v_slice",
+        "SELECT count(*) FROM v_slice WHERE dur > -9223372036854775808",
+    };
+    compare(statements, sizeof statements / sizeof *statements);
+}
+END_TEST
+
 START_TEST(functions_of_texts)
 {
     static const char *const statements[] = {
@@ -327,6 +341,7 @@ Suite *sql_plan_calls_suite(void)
     tcase_add_test(t, groups_by_json);
     tcase_add_test(t, values_by_their_type);
     tcase_add_test(t, queries_computed_once);
+    tcase_add_test(t, smallest_integer);
     tcase_add_test(t, windows_that_order_the_answer);
     suite_add_tcase(s, t);
     return s;

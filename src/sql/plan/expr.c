@@ -294,6 +294,8 @@ static struct plan_expr *read_unary(struct reader *r, const struct sql_expr *x)
     case SQL_ADD:
         return is_number(a) && a->op != X_COLUMN ? a : NULL; /* +column has no affinity; numbers show it nowhere */
     case SQL_SUBTRACT:
+        if (x->args->kind == EXPR_INTEGER && a->type == PLAN_REAL)
+            return NULL; /* the smallest integer: with its sign it is none too large */
         return is_number(a) ? unary(r, X_NEGATE, (enum plan_type)a->type, a) : NULL;
     case SQL_BIT_NOT:
         return is_integer(a) ? unary(r, X_BIT_NOT, PLAN_INT, a) : NULL;
