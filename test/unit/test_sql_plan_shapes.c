@@ -621,6 +621,58 @@ START_TEST(indexes_made_for_a_statement)
 }
 END_TEST
 
+/* The text of an item is the name of its column, also where a query in it has a plan of its own. */
+START_TEST(items_without_alias)
+{
+    static const char *const planned[] = {
+        "SELECT count(*) /* all */ , sum(depth) -- of them\n , max(depth  ) /* end */ \n FROM v_slice",
+        "SELECT count(*)/* all */, sum(depth) + 1 /*a*/ --b\n FROM v_slice s JOIN v_thread t ON t.id = s.depth",
+        "SELECT (SELECT sum(depth)  FROM v_slice), ((SELECT count(*) FROM v_slice WHERE depth = 3)) /* c */ , "
+        "5 + (SELECT max(track_id) FROM v_slice) * (SELECT min(depth) FROM v_slice WHERE dur > 5)",
+        "SELECT (SELECT track_id FROM v_slice GROUP BY track_id ORDER BY sum(depth) DESC, track_id LIMIT 1)",
+        "SELECT *, \"(SELECT sum(depth) FROM v_slice)\" + 1 FROM (SELECT (SELECT sum(depth) FROM v_slice), 2)",
+        "SELECT (SELECT sum(depth) FROM v_slice) UNION ALL SELECT (SELECT count(*) FROM v_slice) ORDER BY 1",
+        "SELECT 1 IN (SELECT depth FROM v_slice GROUP BY 1), (SELECT count(name) FROM v_slice) ORDER BY (SELECT "
+        "count(name) FROM v_slice)",
+        "SELECT \"a\"\"b\", (SELECT count(dur) || \"a\"\"b\" FROM v_slice), (SELECT count(dur) FROM v_slice) FROM "
+        "(SELECT "
+        "'x' AS \"a\"\"b\")"};
+    struct mirror m;
+    mirror_open(&m, 5, PLAN_ROWS);
+    EACH(&m, planned, PLANNED);
+    mirror_close(&m);
+}
+END_TEST
+
+/* Of a column that sorts the table the first and the last row are looked at. */
+START_TEST(ends_of_a_table)
+{
+    static const char *const planned[] = {
+        "SELECT min(id) FROM v_slice",
+        "SELECT min(id), max(id), max(DISTINCT id) FROM v_slice",
+        "SELECT min(id), max(id) FROM v_slice WHERE id > 7 AND id < 1900",
+        "SELECT min(id), max(id) FROM v_slice WHERE id > 7 AND id < 9",
+        "SELECT min(id), max(id) FROM v_slice WHERE id BETWEEN 7 AND 8",
+        "SELECT min(id), max(id) FROM v_slice WHERE id < 0",
+        "SELECT min(id), max(id) FROM v_slice WHERE depth = 3 AND id > 20",
+        "SELECT min(id), max(id) FROM v_slice WHERE id IN (SELECT depth FROM v_slice)",
+        "SELECT min(id), max(id) FILTER (WHERE depth = 2) FROM v_slice",
+        "SELECT min(id), max(id), count(*) FROM v_slice",
+        "SELECT min(id), max(id + depth) FROM v_slice",
+        "SELECT depth, count(*) FROM v_slice WHERE id > (SELECT min(id) FROM v_slice WHERE id > 3) + 5 GROUP BY depth",
+        "SELECT a.depth, max(a.id), min(b.id) FROM v_slice a JOIN v_slice b ON b.id = a.id + 1 GROUP BY 1"};
+    static const char *const others[] = {"SELECT min(id), max(id), depth, name FROM v_slice WHERE id > 3",
+                                         "SELECT max(ts), depth, name FROM v_slice", "SELECT min(name) FROM v_slice"};
+    static const char *const left[] = {"SELECT max(id) FROM v_slice"};
+    struct mirror m;
+    mirror_open(&m, 23, PLAN_ROWS);
+    EACH(&m, planned, PLANNED);
+    EACH(&m, others, EITHER);
+    EACH(&m, left, NOT_PLANNED);
+    mirror_close(&m);
+}
+END_TEST
+
 Suite *sql_plan_shapes_suite(void);
 Suite *sql_plan_shapes_suite(void)
 {
@@ -646,6 +698,8 @@ Suite *sql_plan_shapes_suite(void)
     tcase_add_test(t, columns_of_with);
     tcase_add_test(t, indexes_made_for_a_statement);
     tcase_add_test(t, bounds_beside_aggregates_of_no_rows);
+    tcase_add_test(t, items_without_alias);
+    tcase_add_test(t, ends_of_a_table);
     suite_add_tcase(s, t);
     return s;
 }

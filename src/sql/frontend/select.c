@@ -3,6 +3,7 @@
 
 #include "sql/frontend/parser.h"
 
+#include <string.h>
 #include <strings.h>
 
 bool parser_at_query(const struct parser *c)
@@ -451,4 +452,14 @@ bool sql_tree_parse(struct sql_tree *out, struct arena *arena, const struct sql_
 const char *sql_tree_text(const struct sql_tree *t, struct arena *arena, struct sql_span span, size_t *len)
 {
     return sql_tokens_join(arena, t->tokens + span.first, span.end - span.first, len);
+}
+
+const char *sql_item_text(const struct sql_tree *t, struct arena *arena, struct sql_span item, size_t *len)
+{
+    while (item.end < t->n_tokens && token_is_blank(t->tokens[item.end].kind))
+        item.end++;
+    char *text = sql_tokens_join(arena, t->tokens + item.first, item.end - item.first, len);
+    while (text && *len && strchr(" \t\n\v\f\r", text[*len - 1]))
+        text[--*len] = 0;
+    return text;
 }

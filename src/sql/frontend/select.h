@@ -182,6 +182,8 @@ bool sql_tree_parse(struct sql_tree *out, struct arena *arena, const struct sql_
 
 /* The text of some tokens, in the arena; NULL when out of memory. */
 const char *sql_tree_text(const struct sql_tree *t, struct arena *arena, struct sql_span span, size_t *len);
+/* What SQLite calls an item without alias that is no column: its text, with comments that stand behind it. */
+const char *sql_item_text(const struct sql_tree *t, struct arena *arena, struct sql_span item, size_t *len);
 
 /* The text of an operator ("<="), and how tightly it binds; 0: it does not stand between operands. */
 const char *sql_op_text(enum sql_op op);

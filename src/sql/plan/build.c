@@ -104,7 +104,7 @@ static bool read_items(struct reader *r, const struct sql_select *s)
             len = c ? c->name.len : 0;
         }
         if (!len)
-            name = sql_tree_text(r->tree, r->planner->arena, i->at, &len);
+            name = sql_item_text(r->tree, r->planner->arena, i->at, &len);
         if (!name || !add_item(r, read_item(r, s, i->expr), name, len))
             return false;
     }

@@ -297,6 +297,8 @@ uint32_t args_rows_likely(const struct query_plan *p, uint8_t source);
 bool plan_is_scan(const struct query_plan *p);
 /* The same by its own columns: their numbers are sorted, and nothing is copied. */
 bool plan_sorts_rows(const struct query_plan *p);
+/* Is the least or greatest of columns that sort the only table all that is asked for? Two rows tell it. */
+bool plan_looks_at_ends(const struct query_plan *p);
 /* `inner`: of a query within another; `direct`: its rows go straight to the caller. */
 bool plan_is_worth_it(const struct query_plan *p, bool inner, bool direct);
 /* Small tables are not worth it, unless a larger one is there. */

@@ -171,6 +171,34 @@ static bool passes_all(struct run *r, const struct plan_expr *x)
     return eval_filter(r, (struct plan_expr *[]){(struct plan_expr *)(uintptr_t)x}, 1, &one, &keep) == 1;
 }
 
+bool plan_looks_at_ends(const struct query_plan *p)
+{
+    if (p->n_sources != 1 || !p->sources[0].table.name || !p->grouped || p->n_keys || p->having ||
+        p->groups.n_columns || p->steps[0].n_where || !p->n_aggregates)
+        return false;
+    for (uint32_t i = 0; i < p->n_aggregates; i++) {
+        const struct plan_aggregate *a = &p->aggregates[i];
+        if ((a->kind != AGG_MIN && a->kind != AGG_MAX) || a->filter || a->arg->op != X_COLUMN)
+            return false;
+        const struct column *c =
+            a->arg->column == VTAB_ROW ? NULL : &p->sources[0].table.table->columns[a->arg->column];
+        if (c && (!c->sorted || c->type == COL_STR))
+            return false;
+    }
+    return true;
+}
+
+/* The first and the last row are all that matters. */
+static void keep_ends(struct run *r, const struct table *t, struct scan *s)
+{
+    if (s->rows || s->n_tests || s->n_others || s->hi - s->lo <= 2 || t != r->plan->sources[0].table.table ||
+        !plan_looks_at_ends(r->plan) || !run_alloc_rows(r, &s->rows, 2))
+        return;
+    s->rows[0] = s->lo;
+    s->rows[1] = s->hi - 1;
+    s->n_rows = 2;
+}
+
 void scan_open(struct run *r, const struct plan_step *step, struct scan *s)
 {
     const struct table *t = r->tables[step->source];
@@ -187,6 +215,7 @@ void scan_open(struct run *r, const struct plan_step *step, struct scan *s)
     }
     if (s->listed)
         list_rows(r, s);
+    keep_ends(r, t, s);
 }
 
 static uint32_t next_chunk(struct run *r, struct scan *s, uint8_t source, uint32_t *rows)

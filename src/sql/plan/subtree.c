@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { MAX_TAKEN = 16, MAX_TRIED = 48 };
+enum { MAX_TAKEN = 16, MAX_NAMED = 16, MAX_TRIED = 48 };
 
 struct subtrees {
     struct planner *planner;
@@ -17,9 +17,10 @@ struct subtrees {
     struct {
         struct sql_span at;
         struct query_plan *plan;
-        bool apart;     /* SQLite shall ask for its rows once, and keep them */
-    } taken[MAX_TAKEN]; /* in the order of the text */
-    uint32_t n_taken, n_tried;
+        bool apart;                   /* SQLite shall ask for its rows once, and keep them */
+    } taken[MAX_TAKEN];               /* in the order of the text */
+    struct sql_span named[MAX_NAMED]; /* items without alias in which a query was taken, in the order of the text */
+    uint32_t n_taken, n_named, n_tried;
 };
 
 /* A query on the way: whether those that it reads may be taken, since nobody looks at how many rows it may have. */
@@ -116,6 +117,12 @@ static bool is_one_row(const struct query_plan *p)
     return p->grouped && !p->n_keys;
 }
 
+/* The first of groups, all of which SQLite has to make before it knows. */
+static bool is_best_group(const struct query_plan *p)
+{
+    return p->grouped && p->n_orders && p->limit == 1 && !p->offset;
+}
+
 /* Does SQLite compute it by itself, whatever stands around? */
 static bool is_apart(const struct sql_query *q, const struct query_plan *p)
 {
@@ -197,13 +204,28 @@ static void walk_expr(struct subtrees *t, const struct sql_expr *x, struct place
         if (!x->query)
             continue;
         struct query_plan *p = x->kind == EXPR_SELECT || x->kind == EXPR_IN ? plan_of(t, x->query, at.up) : NULL;
-        if (p && x->kind == EXPR_SELECT && !is_one_row(p)) {
+        if (p && x->kind == EXPR_SELECT && !is_one_row(p) && !is_best_group(p)) {
             plan_free(p);
             p = NULL;
         }
         if (!take(t, x->query, p, false))
             walk_query(t, x->query, within);
     }
+}
+
+/* The text of an item without alias is the name of its column, and has to stay that. */
+static void walk_item(struct subtrees *t, const struct sql_item *i, struct place at)
+{
+    uint32_t before = t->n_taken;
+    if (!i->expr || (!i->alias.len && t->n_named == MAX_NAMED))
+        return;
+    walk_expr(t, i->expr, at);
+    if (i->alias.len || t->n_taken == before)
+        return;
+    uint32_t k = t->n_named++;
+    for (; k && t->named[k - 1].end > i->at.end; k--)
+        t->named[k] = t->named[k - 1];
+    t->named[k] = i->at;
 }
 
 static void walk_from(struct subtrees *t, const struct sql_select *s, struct place at)
@@ -246,8 +268,7 @@ static void walk_query(struct subtrees *t, const struct sql_query *q, struct pla
     for (const struct sql_select *s = q->selects; s; s = s->next) {
         walk_from(t, s, at);
         for (const struct sql_item *i = s->items; i; i = i->next)
-            if (i->alias.len) /* else its text is the name of a column */
-                walk_expr(t, i->expr, at);
+            walk_item(t, i, at);
         walk_expr(t, s->where, at);
         walk_expr(t, s->having, at);
     }
@@ -255,16 +276,38 @@ static void walk_query(struct subtrees *t, const struct sql_query *q, struct pla
 
 /* ---- the statement ---- */
 
+static bool put_text(const struct subtrees *t, sqlite3_str *out, uint32_t first, uint32_t end)
+{
+    struct sql_span span = {first, end};
+    size_t len = 0;
+    const char *text = end > first ? sql_tree_text(t->tree, t->planner->arena, span, &len) : "";
+    if (text)
+        sqlite3_str_append(out, text, (int)len);
+    return text;
+}
+
+/* What stands between two queries that were taken, with names for the items that end there. */
+static bool put_gap(const struct subtrees *t, sqlite3_str *out, uint32_t first, uint32_t end)
+{
+    for (uint32_t i = 0; i < t->n_named; i++) {
+        size_t len;
+        if (t->named[i].end <= first || t->named[i].end > end)
+            continue;
+        const char *name = sql_item_text(t->tree, t->planner->arena, t->named[i], &len);
+        if (!name || !put_text(t, out, first, t->named[i].end))
+            return false;
+        sqlite3_str_appendf(out, " AS \"%w\" ", name);
+        first = t->named[i].end;
+    }
+    return put_text(t, out, first, end);
+}
+
 static bool put_rest(struct subtrees *t, sqlite3_str *out)
 {
     uint32_t from = 0;
     for (uint32_t i = 0; i <= t->n_taken; i++) {
-        struct sql_span gap = {from, i < t->n_taken ? t->taken[i].at.first : t->tree->n_tokens};
-        size_t len = 0;
-        const char *text = gap.end > gap.first ? sql_tree_text(t->tree, t->planner->arena, gap, &len) : "";
-        if (!text)
+        if (!put_gap(t, out, from, i < t->n_taken ? t->taken[i].at.first : t->tree->n_tokens))
             return false;
-        sqlite3_str_append(out, text, (int)len);
         if (i == t->n_taken)
             return true;
         sqlite3_str_appendchar(out, 1, ' ');

@@ -180,6 +180,13 @@ static bool stops_in_window(const struct query_plan *p)
     return true;
 }
 
+/* The greatest of a column that sorts its table: SQLite goes no further than the last row. */
+static bool looks_at_last(const struct query_plan *p)
+{
+    return p->n_aggregates == 1 && p->aggregates[0].kind == AGG_MAX && !p->n_where && !p->steps[0].n_tests &&
+           plan_looks_at_ends(p);
+}
+
 bool plan_is_worth_it(const struct query_plan *p, bool inner, bool direct)
 {
     bool first_rows = p->limit >= 0 && !p->n_orders && !p->grouped; /* SQLite stops when it has them */
@@ -187,6 +194,8 @@ bool plan_is_worth_it(const struct query_plan *p, bool inner, bool direct)
         return false;
     if (inner)
         return true;
+    if (looks_at_last(p))
+        return false;
     for (uint32_t i = 0; i < p->n_levels; i++)
         if (first_rows && p->levels[i].n_partition && !reads_large_parts(p, &p->levels[i]))
             return false;

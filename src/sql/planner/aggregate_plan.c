@@ -251,7 +251,7 @@ static void put_name(sqlite3_str *out, const struct shape *s, const struct item 
     else if (!item->function)
         sqlite3_str_appendf(out, "\"%w\"", item->name);
     else
-        sqlite3_str_appendf(out, "\"%w\"", sql_tree_text(s->p->tree, s->p->arena, item->written->at, &len));
+        sqlite3_str_appendf(out, "\"%w\"", sql_item_text(s->p->tree, s->p->arena, item->written->at, &len));
 }
 
 static void put_text(sqlite3_str *out, const struct shape *s, struct sql_span span)
@@ -329,6 +329,20 @@ static bool aggregates(const struct planner *p, const struct sql_select *s)
     return true;
 }
 
+/* The least or greatest of columns that sort the table: the ends of it are enough, which plans of columns look at. */
+static bool looks_at_ends(const struct shape *s)
+{
+    const struct aggregate_plan *p = s->plan;
+    bool ends = !p->n_groups && !p->n_tests;
+    for (uint32_t i = 0; i < p->n_aggregates && ends; i++) {
+        int at = p->aggregates[i].at;
+        const struct column *c = at < 0 ? NULL : &s->table->columns[at];
+        ends = (p->aggregates[i].function == 'm' || p->aggregates[i].function == 'x') &&
+               (!c || (c->sorted && c->type != COL_STR));
+    }
+    return ends;
+}
+
 static bool understand(struct shape *s)
 {
     struct engine *e = s->p->e;
@@ -338,7 +352,8 @@ static bool understand(struct shape *s)
         return false;
     if (!s->table->final)
         table_finalize((struct table *)(uintptr_t)s->table);
-    return s->table->n_rows >= PLANNER_MIN_ROWS && read_groups(s) && read_orders(s) && read_outputs(s);
+    return s->table->n_rows >= PLANNER_MIN_ROWS && read_groups(s) && read_orders(s) && read_outputs(s) &&
+           !looks_at_ends(s);
 }
 
 sqlite3_stmt *aggregate_prepare(struct planner *p)
