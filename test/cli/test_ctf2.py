@@ -302,6 +302,13 @@ class Ctf2(harness.Case):
             self.piece(two / "a", second, **more)
             self.assertEqual(self.losses(two), {"events_discarded": "12", "packets_lost": "1", "trace_uid": uids})
 
+    def test_hosts_of_one_number(self):
+        """A machine's number is 32 bits of the hash of its host, but for the first: the other two have the same, and are two machines."""
+        names = ["first", "host112779", "host24653"]
+        for name in names:
+            self.piece(self.dir / "three" / name, [(100, 0, 0)], uid=name, name=name)
+        self.assertEqual([r["name"] for r in self.rows(self.dir / "three", "select name from machine where name is not null order by name")], names)
+
     def test_several_clocks(self):
         """Clocks that count from the epoch show the same, each with its offset; LTTng's own among them is MONOTONIC. One with an origin of
         its own is told: nothing relates it."""

@@ -307,6 +307,12 @@ class OtlpRules(harness.Case):
             self.one(Span(A, attributes={"thread.id": 77, "thread.name": "worker"}), "SELECT tid, t.name, track.name FROM otel_span o LEFT JOIN thread t USING (utid) JOIN slice ON slice.id = o.slice_id "
                      "JOIN track ON track.id = track_id", [[tid, "worker" if tid == "77" else "[NULL]", "shop" if tid == "77" else "worker"]], {**RESOURCE, "telemetry.sdk.language": language})
 
+    def test_threads_whose_names_are_numbers_too(self):
+        """A text has a number inside, which may be that of the thread: each of the two names meets its own."""
+        threads = [(name, tid) for name in ("alpha", "beta") for tid in range(1, 1500)]
+        spans = [Span(i.to_bytes(8, "big"), attributes={"thread.id": tid, "thread.name": name}) for i, (name, tid) in enumerate(threads, 1)]
+        self.each([({"service.name": "shop"}, spans)], "SELECT count(DISTINCT track_id) FROM slice", [[str(len(threads))]], ("lines",))
+
     def test_tracks(self):
         """A child lies on its parent's while it overlaps no sibling there; what nests on a thread lies on that."""
         spans = [Span(A, 1000, 2000, name="a"), Span(B, 1100, 1500, name="b", parent=A), Span(C, 1400, 1600, name="c", parent=A), Span(D, 1700, 2500, name="d", parent=A)]
