@@ -12,7 +12,7 @@ import sys
 
 FOR_TESTS = set("""
     alloc_set_gate argset_eq embedded_sql_find engine_interrupt file_set_read_hook file_set_write_hook
-    metatrace_counter sorter_peak_bytes sql_heap_held sql_heap_set_gated sql_word_text
+    metatrace_counter sorter_peak_bytes sql_heap_set_gated sql_word_text
     sync_hull_admits sync_line_drift trace_message_at trace_writer_commit trace_writer_reserve
     column_memory
 """.split())
