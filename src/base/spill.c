@@ -139,6 +139,15 @@ static bool is_in_file(const struct spill *s, const void *p)
     return false;
 }
 
+/* Its whole pages: they are not used again, and take no room on the disk any more. */
+static void give_back(void *p, size_t size)
+{
+    uintptr_t mask = (uintptr_t)sysconf(_SC_PAGESIZE) - 1, from = ((uintptr_t)p + mask) & ~mask,
+              to = ((uintptr_t)p + size) & ~mask;
+    if (from < to)
+        madvise((void *)from, to - from, MADV_REMOVE);
+}
+
 void spill_free(struct spill *s, void *p, size_t size)
 {
     size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
@@ -147,7 +156,9 @@ void spill_free(struct spill *s, void *p, size_t size)
     if (p && !in_file)
         s->held -= size < s->held ? size : s->held;
     pthread_mutex_unlock(&s->lock);
-    if (!in_file)
+    if (in_file)
+        give_back(p, size);
+    else
         mem_free(p);
 }
 

@@ -37,7 +37,6 @@ struct strpool {
     uint64_t seed; /* 0 until strings crowd (HASH_WALK_MAX) */
     bool has_nul;  /* some string has a NUL byte inside */
     bool failed;
-    struct spill *spill; /* where large arrays go when memory is scarce (spill.h); NULL: nowhere */
     struct strpool_base base;
 };
 

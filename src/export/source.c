@@ -193,7 +193,7 @@ static int read_rows(struct export_source *s, struct engine_result *r, const cha
         return error_set(err, -MRD_ENOMEM, "out of memory");
     for (int i = 0; i < r->n_columns; i++)
         types[i] = declared_type(s->declared, names[i]);
-    int rc = table_builder_init(&b, &s->st->strings, (uint32_t)r->n_columns, plain, types, err);
+    int rc = table_builder_init(&b, s->st, (uint32_t)r->n_columns, plain, types, err);
     if (rc < 0)
         return rc;
     b.stop = engine_stop(s->e);

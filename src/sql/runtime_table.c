@@ -53,10 +53,10 @@ static int check_names(uint32_t n, const char *const *names, struct error *err)
     return 0;
 }
 
-int table_builder_init(struct table_builder *b, struct strpool *strings, uint32_t n, const char *const *names,
+int table_builder_init(struct table_builder *b, struct storage *st, uint32_t n, const char *const *names,
                        const uint8_t *types, struct error *err)
 {
-    *b = (struct table_builder){.strings = strings};
+    *b = (struct table_builder){.strings = &st->strings};
     int rc = check_names(n, names, err);
     if (rc)
         return rc;
@@ -83,8 +83,10 @@ int table_builder_init(struct table_builder *b, struct strpool *strings, uint32_
         table_builder_abort(b);
         return error_set(err, -MRD_ENOMEM, "out of memory");
     }
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         b->row[i] = column_null(column_types[b->types[i]]);
+        t->table.columns[i].spill = st->spill;
+    }
     return 0;
 }
 

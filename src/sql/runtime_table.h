@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/stop.h"
-#include "storage/table.h"
+#include "storage/storage.h"
 
 #include <sqlite3.h>
 
@@ -45,7 +45,7 @@ struct table_builder {
 
 /* Begins a table of `n` columns. types[i] RUNTIME_ANY (or types NULL) lets the first value that is not NULL decide.
  * Names must be valid and distinct: error as Perfetto says it. */
-int table_builder_init(struct table_builder *b, struct strpool *strings, uint32_t n, const char *const *names,
+int table_builder_init(struct table_builder *b, struct storage *st, uint32_t n, const char *const *names,
                        const uint8_t *types, struct error *err);
 
 /* Sets the value of a column in the row being made; all columns are NULL at first. A double makes a column of integers

@@ -142,7 +142,6 @@ struct args {
         void *ctx;
     } decoders[ARGS_MAX_DECODERS];
     bool failed;
-    struct spill *spill; /* where large arrays go when memory is scarce; NULL: nowhere */
 };
 
 /* Announces decoder `kind` (1 .. ARGS_MAX_DECODERS - 1). ctx must outlive the storage's queries. */

@@ -308,6 +308,8 @@ int snapshot_attach(struct storage *st, struct slice file, struct map_guard *gua
         for (int i = 0; i < SNAPSHOT_SECTION_COUNT; i++)
             if (has_one_sum[i])
                 give_back(s, &s->trailer->sections[i]);
+        fresh->spill = st->spill; /* tables that SQL makes need it still */
+        st->spill = NULL;
         storage_free(st);
         *st = *fresh;
         st->args.strings = &st->strings;

@@ -93,8 +93,8 @@ TABLES(X)
 int storage_init(struct storage *st); /* -MRD_ENOMEM */
 void storage_free(struct storage *st);
 
-/* Lets columns, strings and args go to a file when they take more memory than `spill` allows; it is freed with the
- * storage. Call it before anything is inserted. */
+/* Lets columns, also of tables that SQL makes, go to a file when they take more memory than `spill` allows; it is freed
+ * with the storage. Call it before anything is inserted. */
 void storage_spill(struct storage *st, struct spill *spill);
 
 /* True when any part has lost something for want of memory: the load is to fail with -MRD_ENOMEM. */

@@ -33,7 +33,7 @@ static void add_spans(struct engine *e, const char *table, const char *value, ui
     struct runtime_table *t;
     struct error err = {0};
     int64_t *at = calloc(parts, sizeof *at);
-    if (!at || table_builder_init(&b, &engine_storage(e)->strings, 4, names, types, &err))
+    if (!at || table_builder_init(&b, engine_storage(e), 4, names, types, &err))
         die(err.text);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t part = i % parts;

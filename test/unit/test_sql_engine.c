@@ -367,7 +367,7 @@ static void make_table(const char *name, int rows)
     struct runtime_table *t;
     struct error err = {0};
     const char *names[] = {"id", "text", "half", "late"};
-    ck_assert_int_eq(table_builder_init(&b, &st.strings, 4, names, NULL, &err), 0);
+    ck_assert_int_eq(table_builder_init(&b, &st, 4, names, NULL, &err), 0);
     for (int i = 0; i < rows; i++) {
         table_builder_int(&b, 0, i * 3, &err);
         table_builder_text(&b, 1, i % 2 ? "odd" : "even", i % 2 ? 3 : 4, &err);
@@ -386,7 +386,7 @@ static int make_widened(const char *name, const uint8_t *type, int64_t first, st
     struct table_builder b;
     struct runtime_table *t;
     const char *names[] = {"x"};
-    ck_assert_int_eq(table_builder_init(&b, &st.strings, 1, names, type, err), 0);
+    ck_assert_int_eq(table_builder_init(&b, &st, 1, names, type, err), 0);
     for (int i = 0; i < 10000; i++) {
         int rc = i == 9000 ? table_builder_double(&b, 0, 0.5, err)
                  : i % 7   ? table_builder_int(&b, 0, first + i, err)

@@ -164,7 +164,7 @@ int engine_materialise(struct engine *e, sqlite3_stmt *select, const struct runt
     int rc =
         names && types ? types_of(select, n, schema, names, types, err) : error_set(err, -MRD_ENOMEM, "out of memory");
     if (rc == 0)
-        rc = table_builder_init(&b, &e->storage->strings, n, names, types, err);
+        rc = table_builder_init(&b, e->storage, n, names, types, err);
     mem_free(names);
     mem_free(types);
     if (rc)

@@ -176,7 +176,7 @@ static void rows_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
                 return;
             }
         }
-        rc = table_builder_init(&s->b, &engine_storage(e)->strings, (uint32_t)argc / 2, names, NULL, &err);
+        rc = table_builder_init(&s->b, engine_storage(e), (uint32_t)argc / 2, names, NULL, &err);
         s->open = rc == 0;
         s->b.stop = engine_stop(e);
     }

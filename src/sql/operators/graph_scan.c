@@ -148,7 +148,7 @@ static int open_builder(struct scan *s, struct table_builder *b)
     const char *names[MAX_COLUMNS + 1];
     for (uint32_t i = 0; i < s->n; i++)
         names[i] = s->names[i];
-    int rc = table_builder_init(b, &engine_storage(s->e)->strings, s->n, names, NULL, s->err);
+    int rc = table_builder_init(b, engine_storage(s->e), s->n, names, NULL, s->err);
     b->stop = engine_stop(s->e);
     return rc;
 }

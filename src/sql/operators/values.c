@@ -24,7 +24,7 @@ bool value_builder(sqlite3_context *ctx, struct table_builder *b, uint32_t n, co
     struct error err = {0};
     uint8_t longs[64];
     memset(longs, RUNTIME_LONG, sizeof longs);
-    if (table_builder_init(b, &engine_storage(e)->strings, n, names, types ? types : longs, &err) == 0) {
+    if (table_builder_init(b, engine_storage(e), n, names, types ? types : longs, &err) == 0) {
         b->stop = engine_stop(e);
         return true;
     }

@@ -54,7 +54,7 @@ static int hand_over(struct engine *e, sqlite3_stmt *select, const struct runtim
         return 0;
     for (uint32_t i = 0; i < n; i++)
         names[i] = sqlite3_column_name(select, (int)i);
-    int rc = table_builder_init(&b, &e->storage->strings, n, names, types, err);
+    int rc = table_builder_init(&b, e->storage, n, names, types, err);
     if (rc)
         return rc;
     move_columns(t, &b.t->table);
