@@ -271,30 +271,66 @@ static bool has_constant(const struct query_plan *p)
     return false;
 }
 
-/* Can a column of the source be equal to a constant, or to something of the sources before it? */
-static bool is_equal_to(const struct query_plan *p, uint8_t source, uint32_t placed, int column)
+/* Does WHERE speak of a source on the right of a left join? Where it passes no row that lacks a partner, SQLite makes
+ * the join an inner one, and turns its loops around. */
+static bool may_be_inner(const struct query_plan *p, uint32_t source)
 {
-    const struct plan_source *s = &p->sources[source];
-    struct plan_expr *const *terms = plan_has_on(s) ? s->on : p->where;
-    bool constant = !plan_has_on(s) && has_constant(p);
-    for (uint32_t i = 0, n = plan_has_on(s) ? s->n_on : p->n_where; i < n; i++)
+    bool named = false;
+    for (uint32_t i = 0; i < p->n_where; i++)
+        named |= p->where[i]->sources >> source & 1;
+    return named && p->sources[source].left;
+}
+
+struct column_asked {
+    uint8_t source;
+    int column;
+    uint32_t placed;
+};
+
+static bool makes_equal(const struct column_asked *c, struct plan_expr *const *terms, uint32_t n, bool constant)
+{
+    for (uint32_t i = 0; i < n; i++)
         for (int side = 0; side < 2 && terms[i]->op == X_COMPARE && terms[i]->sql == SQL_EQ; side++) {
             const struct plan_expr *own = terms[i]->args[side], *other = terms[i]->args[1 - side];
-            if (is_column_of(own, source, column) &&
-                (!(other->sources & ~placed) || (constant && other->op == X_COLUMN)))
+            if (is_column_of(own, c->source, c->column) &&
+                (!(other->sources & ~c->placed) || (constant && other->op == X_COLUMN)))
                 return true;
         }
     return false;
 }
 
-/* Could SQLite look the source up by the columns that the line tells (`VIRTUAL TABLE INDEX 0:-1= 3in`)? */
+/* Can a column of the source be equal to a constant, or to something of the sources before it? */
+static bool is_equal_to(const struct query_plan *p, uint8_t source, uint32_t placed, int column)
+{
+    const struct plan_source *s = &p->sources[source];
+    struct column_asked c = {source, column, placed};
+    bool found = false;
+    if (!plan_has_on(s) || may_be_inner(p, source))
+        found = makes_equal(&c, p->where, p->n_where, has_constant(p));
+    for (uint32_t k = 0; k < p->n_sources && !found; k++)
+        if ((k == source && plan_has_on(s)) || may_be_inner(p, k))
+            found = makes_equal(&c, p->sources[k].on, p->sources[k].n_on, false);
+    return found;
+}
+
+/* Does a term of ORDER BY name the source? */
+static bool orders(const struct query_plan *p, uint8_t source)
+{
+    bool named = p->grouped || p->n_windows || p->distinct; /* the order may be of those */
+    for (uint32_t i = 0; i < p->n_orders; i++)
+        named |= p->orders[i]->sources >> source & 1;
+    return named;
+}
+
+/* Could SQLite look the source up by the columns that the line tells (`VIRTUAL TABLE INDEX 0:-1= 3in`), and have its
+ * rows in an order (` o3`)? */
 static bool may_be_looked_up(const struct query_plan *p, uint8_t source, uint32_t placed, const char *line)
 {
     const char *at = strstr(line, " INDEX 0:");
     for (at = at ? at + 9 : NULL; at && *at;) {
         char *end;
         long column = strtol(at, &end, 10);
-        if (end > at && *end == '=' && !is_equal_to(p, source, placed, (int)column))
+        if (end > at ? *end == '=' && !is_equal_to(p, source, placed, (int)column) : *at == 'o' && !orders(p, source))
             return false;
         at += strcspn(at, " ");
         at += strspn(at, " ");
