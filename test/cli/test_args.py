@@ -101,7 +101,7 @@ class Flags(harness.Case):
             self.assertNotIn("did you mean", self.fails(*args))
         (self.dir / "chec").write_bytes(b"")  # a file of the name is a trace
         self.run_shell("-Q", "select 1", self.dir / "chec")
-        p = self.run_shell("chec", cwd=self.dir, stdin=b".tabels\n.mode jsno\n.nonsense\n")
+        p = self.run_shell("chec", cwd=self.dir, stdin=b".tabels\n.mode jsno\n.nonsense\n", code=1)
         self.assertIn(b"unknown command .tabels (did you mean '.tables'?)", p.stderr)
         self.assertIn(b"(did you mean 'json'?)", p.stderr)
         self.assertIn(b"unknown command .nonsense\n", p.stderr)

@@ -460,6 +460,7 @@ class Perf(PerfCase):
         rows = self.query(trace, "include perfetto module linux.off_cpu; select lock_address, l.dur, wait_count, thread_count, "
                           "l.callsite_id is not null, w.upid = l.upid and not w.is_main_thread from linux_off_cpu_by_lock l left join "
                           "thread w on w.utid = waker_utid where process_name glob '*waits*' and wait_kind = 'futex'")
+        self.assertFalse([r for r in rows if "[NULL]" in r[:2]], rows)
         found = {int(r[0]): int(r[1]) for r in rows if int(r[0]) in truth}
         print({f"{a:#x}": (round(truth[a] / 1e6, 1), round(found.get(a, 0) / 1e6, 1)) for a in truth}, rows)
         self.assertEqual(set(found), set(truth), rows)

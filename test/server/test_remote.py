@@ -69,7 +69,7 @@ class Remote(unittest.TestCase):
         script = b".width 12\nselect 1 as a;\nselect * from nowhere;\ncreate perfetto table kept as select 7 as x;\nselect x from kept;\n" \
                  b".tables kept*\n.reset\nselect x from kept;\n.dump /tmp/never\n.quit\n"
         for a in self.addresses[1:3]:
-            p = self.shell("interactive", "--remote", a, stdin=script)
+            p = self.shell("interactive", "--remote", a, stdin=script, code=1)
             self.assertIn(b"kept", p.stdout)
             self.assertRegex(p.stdout, rb"\s7\s")
             self.assertEqual(p.stderr.count(b"no such table"), 2, p.stderr)
@@ -84,7 +84,7 @@ class Remote(unittest.TestCase):
             time.sleep(0.5)
             p.send_signal(signal.SIGINT)
             out, err = p.communicate(b"select 4711 as x;\n", timeout=20)
-            self.assertEqual((p.returncode, err), (0, b"Interrupted\n"))
+            self.assertEqual((p.returncode, err), (1, b"Interrupted\nsome of what standard input asked failed\n"))
             self.assertIn(b"4711", out)
 
     def ask_impostor(self, *answers):
