@@ -135,6 +135,24 @@ class OneCommand(unittest.TestCase):
         self.assertIn("saving the trace", says)
         self.check()
 
+    def test_interrupted_when_the_command_has_ended(self):
+        """The recorder hears of the command's end before it hears of Ctrl-C, which is the first all the same."""
+        p = subprocess.Popen([TRACEBOX, "record", "-o", self.out, "--", "sh", "-c", f"echo $$ > {self.dir}/on; exec sleep 1000"],
+                             env={**os.environ, **NOWHERE}, start_new_session=True, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(p.kill)
+        on, until = self.dir / "on", time.monotonic() + 60
+        while not (on.exists() and on.read_text().strip()) and time.monotonic() < until:
+            time.sleep(0.02)
+        os.kill(p.pid, signal.SIGSTOP)
+        os.kill(int(on.read_text()), signal.SIGINT)
+        time.sleep(0.5)
+        os.kill(p.pid, signal.SIGINT)
+        os.kill(p.pid, signal.SIGCONT)
+        says = p.communicate(timeout=60)[0]
+        self.assertEqual(p.returncode, 130, says)
+        self.check()
+
     def test_terminated(self):
         """Only the recorder is told: it ends the command."""
         p = subprocess.Popen([TRACEBOX, "record", "-o", self.out, "--", "sh", "-c", f"echo $$ > {self.dir}/on; exec sleep 1000"],

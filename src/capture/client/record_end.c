@@ -207,9 +207,10 @@ void record_stop(struct recorder *r)
 void record_on_signal(uv_signal_t *h, int signum)
 {
     struct recorder *r = h->data;
-    (void)signum;
-    if (r->stopping || !r->client || !ipc_client_has_method(r->client, CONSUMER_FLUSH)) {
-        record_finish(r, EXIT_FAILED); /* the second signal, or nothing to save yet */
+    bool second = r->signalled;
+    r->signalled = true; /* Ctrl-C ends the command as well, which may be told first: it is stopping then */
+    if (second || !r->client || !ipc_client_has_method(r->client, CONSUMER_FLUSH)) {
+        record_finish(r, EXIT_FAILED); /* impatient, or there is nothing to save yet */
         return;
     }
     fprintf(stderr, "%sSIG%s received: saving the trace\n", record_on_terminal(r) ? "\r\033[K" : "",

@@ -39,7 +39,7 @@ struct recorder {
     bool has_until;
     struct trace_output out;
     bool service_writes; /* write_into_file */
-    bool stopping, reading, done, notified;
+    bool stopping, signalled, reading, done, notified;
     int exit_code;
     uint64_t started_ns, recorded_bytes;
     uint64_t session_id;
