@@ -39,4 +39,12 @@ enum { HASH_WALK_MAX = 1024 };
 /* A number that nobody knows beforehand, another one for each process; never 0. */
 uint64_t hash_secret(void);
 
+/* Of two numbers, with such a secret: for a map where the hash stands for both. Without one a number that is the hash
+ * of what stands before it makes the product zero, and whoever writes a file chooses which pairs are taken for equal.
+ */
+static inline uint64_t hash_keyed(uint64_t secret, uint64_t a, uint64_t b)
+{
+    return hash_combine(hash_u64(a ^ secret), b);
+}
+
 #endif

@@ -20,7 +20,7 @@ static const uint32_t pruned[] = {
 /* A number of a kind (field of InternedData) in a stretch of a sequence; number 0: all of that kind. */
 static uint64_t key_of(const struct cut *c, const struct cut_sequence *s, uint32_t kind, uint64_t number)
 {
-    return hash_combine(hash_combine(hash_u64(s->number ^ c->secret), (uint64_t)s->generation << 32 | kind), number);
+    return hash_combine(hash_keyed(c->secret, s->number, (uint64_t)s->generation << 32 | kind), number);
 }
 
 struct use {

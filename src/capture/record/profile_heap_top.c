@@ -31,7 +31,7 @@ struct heap_top {
 static uint64_t process_of(const struct heap_top *t, uint64_t pid)
 {
     const uint64_t *ended = u64map_get(&t->ended, pid);
-    return hash_combine(hash_u64(pid ^ hash_secret()), ended ? *ended : 0);
+    return hash_keyed(hash_secret(), pid, ended ? *ended : 0);
 }
 
 /* The number of a call stack means the same for a sequence's whole life, though it is told anew now and then. */
@@ -40,8 +40,8 @@ static void read_site(struct heap_top *t, uint64_t process, struct slice m)
     uint64_t callstack = profile_number(m, PROFILE_PACKET_HEAP_SAMPLE_CALLSTACK_ID), stack;
     if (!profile_stacks_find(&t->stacks, callstack, &stack))
         return;
-    uint64_t *at = u64map_put(
-        &t->site_of, hash_combine(hash_combine(hash_u64(t->sequence ^ hash_secret()), process), callstack), NULL);
+    uint64_t *at =
+        u64map_put(&t->site_of, hash_combine(hash_keyed(hash_secret(), t->sequence, process), callstack), NULL);
     if (at && !*at && vec_push(&t->sites, (struct site){0}))
         *at = t->sites.n;
     if (!at || !*at) {

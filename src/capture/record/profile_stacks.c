@@ -19,7 +19,7 @@ _Static_assert((int)KINDS == PROFILE_KINDS, "each kind has a map");
 
 static uint64_t key_of(const struct profile_stacks *t, uint64_t iid)
 {
-    return hash_combine(hash_u64(t->sequence ^ hash_secret()), iid);
+    return hash_keyed(hash_secret(), t->sequence, iid);
 }
 
 static void define(struct profile_stacks *t, enum kind kind, uint64_t iid, uint64_t value)

@@ -105,7 +105,7 @@ static struct wakelock read_wakelock(struct machine_ctx *m, struct slice entry)
                          .has_pid = pb_find(entry, APP_WAKELOCK_INFO_OWNER_PID, &f),
                          .has_uid = pb_find(entry, APP_WAKELOCK_INFO_OWNER_UID, &f),
                          .has_work_uid = pb_find(entry, APP_WAKELOCK_INFO_WORK_UID, &f)};
-    uint64_t key = hash_combine(hash_u64(k.tag ^ m->im->secret), k.flags);
+    uint64_t key = hash_keyed(m->im->secret, k.tag, k.flags);
     key = hash_combine(hash_combine(key, k.owner_pid), k.owner_uid);
     k.key = hash_combine(key, k.work_uid);
     return k;

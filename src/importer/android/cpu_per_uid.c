@@ -82,8 +82,7 @@ static struct cpu_uid_counter *counter_of(struct machine_ctx *m, struct cpu_uid_
                                           uint32_t cluster)
 {
     bool added = false;
-    uint64_t *at =
-        u64map_put(&t->counters, hash_combine(hash_u64(((uint64_t)uid << 1 | total) ^ m->im->secret), cluster), &added);
+    uint64_t *at = u64map_put(&t->counters, hash_keyed(m->im->secret, (uint64_t)uid << 1 | total, cluster), &added);
     if (at && added) {
         *at = t->counter.n;
         struct cpu_uid_counter k = {.uid = uid, .cluster = cluster, .total = total};
@@ -136,7 +135,7 @@ static void add_time(struct machine_ctx *m, struct cpu_uid_times *t, uint64_t st
                      uint64_t told)
 {
     uint64_t now = told;
-    uint64_t grown = growth(m, t, state, hash_combine(hash_u64(uid ^ m->im->secret), cluster), told, &now);
+    uint64_t grown = growth(m, t, state, hash_keyed(m->im->secret, uid, cluster), told, &now);
     uint32_t own = uid % USER;
     bool pooled = (own >= SHARED_FIRST && own <= SHARED_LAST) || own >= ISOLATED_FIRST;
     struct cpu_uid_counter *k = counter_of(m, t, false, pooled ? uid - uid % POOL : uid, cluster);

@@ -147,7 +147,7 @@ void kernel_wakelocks_parse(struct packet *p)
                       times = pb_numbers(p->field, KERNEL_WAKELOCK_DATA_TIME_HELD_MILLIS);
     w->told.n = 0;
     while (pb_next_number(&ids, &id) && pb_next_number(&times, &held)) {
-        const uint64_t *at = u64map_get(&w->ids, hash_combine(hash_u64(state ^ m->im->secret), id));
+        const uint64_t *at = u64map_get(&w->ids, hash_keyed(m->im->secret, state, id));
         if (at && *at < w->locks.n)
             add_time(m, w, state, &w->locks.p[*at], held);
         else

@@ -25,8 +25,7 @@ static struct ctf_program *program_at(const struct ctf_row *e, int64_t address)
     struct ctf_programs *p = ctf_programs(e->import);
     uint64_t process = (uint64_t)e->m->id << 32 | process_of(e);
     bool added;
-    uint64_t *at =
-        u64map_put(&p->by_place, hash_combine(hash_u64(process ^ e->m->im->secret), (uint64_t)address), &added);
+    uint64_t *at = u64map_put(&p->by_place, hash_keyed(e->m->im->secret, process, (uint64_t)address), &added);
     if (at && !added && p->list.p[*at].process == process && p->list.p[*at].address == address)
         return &p->list.p[*at];
     if (!at || !vec_push(&p->list, (struct ctf_program){process, address, CTF_NO_MAPPING})) {

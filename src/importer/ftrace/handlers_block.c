@@ -151,7 +151,7 @@ static void f2fs_write_checkpoint(const struct ftrace_event *e)
 
 static uint64_t read_key(const struct ftrace_event *e, uint64_t inode, int64_t offset)
 {
-    return hash_combine(hash_u64(inode ^ e->m->im->secret), (uint64_t)offset);
+    return hash_keyed(e->m->im->secret, inode, (uint64_t)offset);
 }
 
 static void dataread_start(const struct ftrace_event *e)

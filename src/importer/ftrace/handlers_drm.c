@@ -52,7 +52,7 @@ static uint64_t first_waiting(const struct line *l)
 /* One number for a job, among those of its ring. */
 static uint64_t job_key(const struct ftrace_event *e, const struct job *job)
 {
-    return job->has_fence ? hash_combine(hash_u64(job->fence_context ^ e->m->im->secret), job->id) : job->id;
+    return job->has_fence ? hash_keyed(e->m->im->secret, job->fence_context, job->id) : job->id;
 }
 
 static bool is_empty(const struct line *l)
@@ -68,7 +68,7 @@ static void take_first(struct line *l)
 
 static uint64_t schedule_key(const struct ftrace_event *e, const struct line *l, uint64_t job)
 {
-    return hash_combine(hash_u64((uint64_t)(l - drm_state(e)->lines.p) ^ e->m->im->secret), job);
+    return hash_keyed(e->m->im->secret, (uint64_t)(l - drm_state(e)->lines.p), job);
 }
 
 /* The line of a key, made with its track when new; NULL when out of memory. */

@@ -152,8 +152,7 @@ static void video_resource(const struct ftrace_event *e, bool done)
     uint32_t set = ftrace_track_set(
         e, "virtio_video_queue_event",
         ftrace_name(e, "virtio_video stream #%u %s", (uint32_t)stream, video_queue_name(type)), dims, 2);
-    int64_t cookie =
-        (int64_t)hash_combine(hash_u64((uint32_t)stream ^ e->m->im->secret), (uint64_t)(uint32_t)resource << 32 | type);
+    int64_t cookie = (int64_t)hash_keyed(e->m->im->secret, (uint32_t)stream, (uint64_t)(uint32_t)resource << 32 | type);
     if (!done) {
         ftrace_begin(e, track_set_begin(e->m->im->tracks, set, cookie), 0,
                      ftrace_name(e, "Resource #%u", (uint32_t)resource), ARGSET_NONE);

@@ -148,9 +148,8 @@ static void v4l2_event(const struct ftrace_event *e)
                                     small_args_set(e, &args));
     if (!s || !ioctl || slice == SLICE_NONE)
         return;
-    uint64_t key =
-        hash_combine(hash_u64(((uint64_t)field_u32(&f, minor) << 32 | field_u32(&f, sequence)) ^ e->m->im->secret),
-                     (uint64_t)type << 32 | index);
+    uint64_t key = hash_keyed(e->m->im->secret, (uint64_t)field_u32(&f, minor) << 32 | field_u32(&f, sequence),
+                              (uint64_t)type << 32 | index);
     if (e->id == FTRACE_EVENT_V4L2_QBUF) {
         if (!u64map_set(&s->queued, key, slice))
             e->m->im->failed = true;

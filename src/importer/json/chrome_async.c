@@ -57,8 +57,8 @@ static uint32_t identity(struct chrome *c, const struct chrome_event *e, uint32_
     if (!c->async && !(c->async = mem_zalloc(sizeof *c->async)))
         return UINT32_MAX;
     uint64_t kind = (uint64_t)id->kind << 1 | local;
-    uint64_t key = hash_combine(hash_combine(hash_u64((uint64_t)id->value ^ c->im->secret), kind << 32 | e->cat),
-                                local ? upid : UPID_NONE);
+    uint64_t key =
+        hash_combine(hash_keyed(c->im->secret, (uint64_t)id->value, kind << 32 | e->cat), local ? upid : UPID_NONE);
     uint64_t *v = u64map_put(&c->async->identities, key, &added);
     if (!v)
         return UINT32_MAX;

@@ -346,7 +346,7 @@ uint32_t chrome_thread_index(struct chrome *c, struct chrome_thread t)
     if (last && last->pid == t.pid && last->tid == t.tid)
         return c->last_thread;
     bool added;
-    uint64_t key = hash_combine(hash_u64((uint64_t)t.pid ^ c->im->secret), (uint64_t)t.tid), *v;
+    uint64_t key = hash_keyed(c->im->secret, (uint64_t)t.pid, (uint64_t)t.tid), *v;
     for (;; key++) { /* two of one hash: the next key */
         v = u64map_put(&c->thread_index, key, &added);
         if (!v) {

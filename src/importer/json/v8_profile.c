@@ -172,7 +172,7 @@ static size_t count_elements(struct slice array)
 
 static uint64_t node_key(const struct chrome *c, uint32_t profile, int64_t id)
 {
-    return hash_combine(hash_u64(profile ^ c->im->secret), (uint64_t)id);
+    return hash_keyed(c->im->secret, profile, (uint64_t)id);
 }
 
 static void bad_callsite(const struct chunk *k)
@@ -275,7 +275,7 @@ static void read_samples(struct chunk *k)
 static bool find_profile(struct chunk *k, uint64_t id, int64_t pid, bool start)
 {
     struct v8_profiles *v = k->c->v8;
-    uint64_t key = hash_combine(hash_u64(id ^ k->c->im->secret), (uint64_t)pid);
+    uint64_t key = hash_keyed(k->c->im->secret, id, (uint64_t)pid);
     const uint64_t *at = u64map_get(&v->by_id, key);
     if (!at && !start)
         return true;

@@ -44,8 +44,8 @@ struct matching {
 
 static struct connection *connection_of(struct matching *m, uint32_t row)
 {
-    uint64_t h = hash_combine(hash_u64((uint64_t)ROW_GET(m->st, network_packet, source, row) ^ m->im->secret),
-                              (uint64_t)ROW_GET(m->st, network_packet, destination, row));
+    uint64_t h = hash_keyed(m->im->secret, (uint64_t)ROW_GET(m->st, network_packet, source, row),
+                            (uint64_t)ROW_GET(m->st, network_packet, destination, row));
     h = hash_combine(h, (uint64_t)ROW_GET(m->st, network_packet, source_port, row) << 16 |
                             (uint64_t)ROW_GET(m->st, network_packet, destination_port, row));
     bool added;

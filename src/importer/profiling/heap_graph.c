@@ -314,7 +314,7 @@ uint32_t heap_graph_row(struct profiling_machine *s, int64_t ts, uint32_t upid)
 {
     struct heap_graphs *all = graphs_of(s);
     bool added = false;
-    uint64_t *row = all ? u64map_put(&all->rows, hash_combine(hash_u64((uint64_t)ts ^ s->secret), upid), &added) : NULL;
+    uint64_t *row = all ? u64map_put(&all->rows, hash_keyed(s->secret, (uint64_t)ts, upid), &added) : NULL;
     if (!row) {
         s->m->im->failed = true;
         return UINT32_MAX;

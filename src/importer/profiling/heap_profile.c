@@ -172,7 +172,7 @@ static void note_profile(struct packet *p, const struct dump *d)
     struct machine_ctx *m = p->m;
     struct heap_profile_row row = {
         .ts = d->ts, .ts_end = d->ts, .upid = process_tracker_process(m->processes, d->pid), .heap_name = d->heap};
-    uint64_t key = hash_combine(hash_combine(hash_u64((uint64_t)d->ts ^ m->profiling->secret), row.upid), d->heap);
+    uint64_t key = hash_combine(hash_keyed(m->profiling->secret, (uint64_t)d->ts, row.upid), d->heap);
     bool added = false;
     if (!u64map_put(&m->profiling->dumps->profiles, key, &added))
         m->im->failed = true;
@@ -258,7 +258,7 @@ static void commit(struct profiling_machine *s, const struct sequence *seq, stru
         return;
     uint32_t upid = process_tracker_process(m->processes, a->pid);
     /* A number that gets another meaning counts from nothing again: so the number is part of the key. */
-    uint64_t key = hash_combine(hash_combine(hash_u64((uint64_t)(uintptr_t)seq ^ m->profiling->secret), upid), a->heap);
+    uint64_t key = hash_combine(hash_keyed(m->profiling->secret, (uint64_t)(uintptr_t)seq, upid), a->heap);
     key = hash_combine(hash_combine(key, a->callstack), callsite);
     uint64_t *at = u64map_put(&s->dumps->total_of, key, NULL);
     if (at && !*at && vec_add(&s->dumps->totals))

@@ -156,7 +156,7 @@ uint32_t jit_frame(struct profiling_machine *s, uint32_t upid, const struct stac
     if (!p || !range_map_find(&p->codes, address, &r))
         return unknown_frame(s, frame);
     const struct jit_code *code = r.value;
-    uint64_t key = hash_combine(hash_u64(code->row ^ s->secret), address - code->start);
+    uint64_t key = hash_keyed(s->secret, code->row, address - code->start);
     const uint64_t *known = u64map_get(&s->jit->frames, key);
     if (known)
         return (uint32_t)*known;

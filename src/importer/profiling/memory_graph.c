@@ -43,7 +43,7 @@ uint32_t memory_graph_root(struct memory_graph *g)
 /* The child of a name, made when new; `path` is that of the child. */
 static uint32_t child_of(struct memory_graph *g, uint32_t parent, strid name, struct slice path)
 {
-    uint64_t *known = u64map_put(&g->by_name, hash_combine(hash_u64(parent ^ g->m->profiling->secret), name), NULL);
+    uint64_t *known = u64map_put(&g->by_name, hash_keyed(g->m->profiling->secret, parent, name), NULL);
     if (!known)
         return out_of_memory(g);
     if (*known)

@@ -73,7 +73,7 @@ static void add_entry(struct memory_graph *g, uint32_t node, struct slice messag
     }
     bool fresh = false;
     strid key = import_slice(m->im, name);
-    if (!u64map_put(&g->entries, hash_combine(hash_u64(node ^ m->profiling->secret), key), &fresh))
+    if (!u64map_put(&g->entries, hash_keyed(m->profiling->secret, node, key), &fresh))
         m->im->failed = true;
     if (!fresh) /* the first dump's value stays */
         return;

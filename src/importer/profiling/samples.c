@@ -38,7 +38,7 @@ int64_t sample_task(struct profiling_machine *s, const struct sample *x)
     struct recent_task *r = &s->recent_tasks[x->utid % RECENT_CONTEXTS];
     if (r->row_plus_one && r->utid == x->utid && r->upid == x->upid && r->async_context == x->async_context)
         return r->row_plus_one - 1;
-    uint64_t key = hash_combine(hash_combine(hash_u64(x->upid ^ s->secret), x->utid), (uint64_t)x->async_context);
+    uint64_t key = hash_combine(hash_keyed(s->secret, x->upid, x->utid), (uint64_t)x->async_context);
     uint64_t *row = context_slot(s, &s->tasks, key, &added);
     if (row && added)
         *row = profiler_task_context_insert(
@@ -59,7 +59,7 @@ int64_t sample_execution(struct profiling_machine *s, int64_t cpu, strid mode)
     struct recent_execution *r = &s->recent_executions[((uint64_t)ucpu * 8 + mode) % RECENT_CONTEXTS];
     if (r->row_plus_one && r->ucpu == ucpu && r->mode == mode)
         return r->row_plus_one - 1;
-    uint64_t key = hash_combine(hash_u64((uint64_t)ucpu ^ s->secret), mode);
+    uint64_t key = hash_keyed(s->secret, (uint64_t)ucpu, mode);
     uint64_t *row = context_slot(s, &s->executions, key, &added);
     if (row && added)
         *row = profiler_execution_context_insert(

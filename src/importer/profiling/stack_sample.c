@@ -191,7 +191,7 @@ static int64_t async_context(struct packet *p, uint64_t iid, unsigned depth)
     struct slice message = interned_find(p->gen, INTERNED_DATA_STACK_SAMPLE_ASYNC_CONTEXT_DESCRIPTORS, iid);
     if (!message.p || depth > MAX_PARENTS)
         return COL_NULL;
-    uint64_t key = hash_combine(hash_u64(p->gen->state ^ p->m->profiling->secret), iid);
+    uint64_t key = hash_keyed(p->m->profiling->secret, p->gen->state, iid);
     bool fresh;
     uint64_t *row_of = u64map_put(&s->async, key, &fresh);
     if (row_of && !fresh)

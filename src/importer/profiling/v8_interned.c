@@ -85,7 +85,7 @@ static struct u64map *read_of(struct v8 *v, uint32_t field)
 
 static uint64_t read_key(const struct packet *p, uint64_t iid)
 {
-    return hash_combine(hash_u64(p->gen->state ^ p->m->profiling->secret), iid);
+    return hash_keyed(p->m->profiling->secret, p->gen->state, iid);
 }
 
 /* Where it is kept what an entry was read as: 0 when it is read for the first time. NULL when nothing has defined it

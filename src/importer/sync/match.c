@@ -66,7 +66,7 @@ struct packet_key packet_key_short(const struct packet_key *key)
 
 static uint64_t key_hash(const struct packet_key *k, uint64_t secret)
 {
-    uint64_t h = hash_combine(hash_u64(k->flow ^ secret), (uint64_t)k->seq << 32 | k->ack);
+    uint64_t h = hash_keyed(secret, k->flow, (uint64_t)k->seq << 32 | k->ack);
     return hash_combine(h, (uint64_t)k->flags << 32 | (uint32_t)k->ip_id << 16 | k->family);
 }
 

@@ -325,7 +325,7 @@ static void begin_frame(struct packet *p, struct frames *s, const struct frame *
     uint64_t cookie = (uint64_t)v[FIELD(COOKIE)], token = (uint64_t)v[FIELD(TOKEN)];
     if (frame->kind == EXPECTED_SURFACE) { /* an app expects a frame once, however many layers it has */
         bool added;
-        uint64_t *known = u64map_put(&s->expected, hash_combine(hash_u64(token ^ m->im->secret), upid), &added);
+        uint64_t *known = u64map_put(&s->expected, hash_keyed(m->im->secret, token, upid), &added);
         if (!known || !added) {
             m->im->failed |= !known;
             return;

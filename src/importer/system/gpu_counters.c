@@ -250,7 +250,7 @@ static struct event read_event(struct slice bytes)
 /* The scope of the ids of an interned descriptor: its sequence, and what it is now (it may be told anew). */
 static uint64_t interned_scope(const struct packet *p, uint64_t iid, struct slice entry)
 {
-    return hash_combine(hash_combine(hash_u64(p->gen->seq->id ^ p->m->im->secret), iid), (uint64_t)(uintptr_t)entry.p);
+    return hash_combine(hash_keyed(p->m->im->secret, p->gen->seq->id, iid), (uint64_t)(uintptr_t)entry.p);
 }
 
 static struct slice interned_entry(const struct packet *p, uint64_t iid)

@@ -58,7 +58,7 @@ void battery_parse(struct packet *p)
 
 static uint64_t rail_key(const struct machine_ctx *m, uint64_t session, uint32_t index)
 {
-    return hash_combine(hash_u64(session ^ m->im->secret), index);
+    return hash_keyed(m->im->secret, session, index);
 }
 
 /* Rails whose purpose is known get a name that tells it: the end of a rail's name decides, before it stands the

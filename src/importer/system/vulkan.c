@@ -8,7 +8,7 @@
 
 static uint64_t object_key(const struct machine_ctx *m, uint64_t type, uint64_t handle)
 {
-    return hash_combine(hash_u64(type ^ m->im->secret), handle);
+    return hash_keyed(m->im->secret, type, handle);
 }
 
 strid gpu_object_name(const struct machine_ctx *m, enum gpu_object type, uint64_t handle)
@@ -149,8 +149,7 @@ static void count_memory(struct machine_ctx *m, int64_t ts, const struct gpu_mem
     }
     struct gpu_work *w = gpu_work_of(m);
     uint64_t *sum =
-        w ? u64map_put(&w->allocated, hash_combine(hash_u64((uint64_t)(uintptr_t)type ^ m->im->secret), key), NULL)
-          : NULL;
+        w ? u64map_put(&w->allocated, hash_keyed(m->im->secret, (uint64_t)(uintptr_t)type, key), NULL) : NULL;
     if (!sum) {
         m->im->failed = true;
         return;

@@ -605,7 +605,7 @@ void process_tracker_set_namespaced_process(struct process_tracker *t, int64_t p
 /* What tells a thread seen from inside its namespace: the process, and the number there. */
 static uint64_t inner_key(const struct process_tracker *t, int64_t pid, uint32_t level, int64_t inner_tid)
 {
-    return hash_combine(hash_combine(hash_u64((uint64_t)pid ^ t->secret), level), (uint64_t)inner_tid);
+    return hash_combine(hash_keyed(t->secret, (uint64_t)pid, level), (uint64_t)inner_tid);
 }
 
 bool process_tracker_set_namespaced_thread(struct process_tracker *t, int64_t pid, int64_t tid, int64_t inner_tid,

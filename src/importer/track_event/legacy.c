@@ -21,7 +21,7 @@ static argset async_source(struct event *e, bool local, strid scope)
 /* Makes *name the one that the first event of an id had: an end need not repeat it. False when out of memory. */
 static bool first_name(struct event *e, bool local, strid *name)
 {
-    uint64_t key = hash_combine(hash_u64(e->legacy.id ^ e->t->secret), local ? e->upid : UPID_NONE);
+    uint64_t key = hash_keyed(e->t->secret, e->legacy.id, local ? e->upid : UPID_NONE);
     bool added;
     uint64_t *first = u64map_put(&e->t->legacy_names, key, &added);
     if (!first)
@@ -49,8 +49,7 @@ static bool on_async_track(struct event *e)
         scope = strpool_printf(&m->st->strings, "%s:%.*s", strpool_cstr(&m->st->strings, scope),
                                (int)(e->legacy.id_scope.len < 256 ? e->legacy.id_scope.len : 256),
                                (const char *)e->legacy.id_scope.p);
-    uint64_t key =
-        hash_combine(hash_combine(hash_u64(e->legacy.id ^ e->t->secret), scope), local ? e->upid : UPID_NONE);
+    uint64_t key = hash_combine(hash_keyed(e->t->secret, e->legacy.id, scope), local ? e->upid : UPID_NONE);
     uint64_t *set = u64map_put(&e->t->legacy_async, key, NULL);
     if (!set) {
         m->im->failed = true;

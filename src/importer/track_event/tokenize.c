@@ -193,8 +193,7 @@ static bool absolute_value(struct packet *p, struct track_event_track *k, double
         /* Each sequence has a sum of its own, which begins anew when its state is cleared. */
         struct track_event_machine *t = p->m->track_event;
         struct track_event_sequence *s = track_event_sequence(p);
-        uint64_t *bits =
-            s ? u64map_put(&t->running, hash_combine(hash_u64(s->serial ^ t->secret), k->uuid), NULL) : NULL;
+        uint64_t *bits = s ? u64map_put(&t->running, hash_keyed(t->secret, s->serial, k->uuid), NULL) : NULL;
         double sum;
         if (!bits) {
             t->m->im->failed = true;

@@ -75,8 +75,7 @@ static int64_t flags_of(struct packet *p, uint64_t what, const struct flag *flag
 {
     struct winscope_machine *w = winscope_of(p);
     bool added = false;
-    uint64_t *set =
-        u64map_put(&w->flag_sets, hash_combine(hash_u64(what ^ p->m->im->secret), flags == layer_flags), &added);
+    uint64_t *set = u64map_put(&w->flag_sets, hash_keyed(p->m->im->secret, what, flags == layer_flags), &added);
     if (!set) {
         p->m->im->failed = true;
         return COL_NULL;

@@ -169,7 +169,7 @@ static bool same_frame(const struct work *w, uint32_t a, uint32_t b)
 
 static uint64_t hash_of(const struct work *w, uint32_t parent, int32_t depth, uint32_t frame)
 {
-    uint64_t h = hash_combine(hash_u64(parent ^ hash_secret()), depth < 0);
+    uint64_t h = hash_keyed(hash_secret(), parent, depth < 0);
     h = hash_combine(h, w->s->frame_names[frame]);
     for (size_t i = 0; i < w->c->grouping.n; i++) {
         const struct flame_cell *c = &w->s->cells[(size_t)frame * w->s->n_columns + (uint32_t)w->groups[i]];

@@ -18,7 +18,7 @@ enum { SIZE, COUNT, ALLOC_SIZE, ALLOC_COUNT, SUMS };
 uint32_t profile_tree_child(struct profile_tree *t, uint32_t parent, strid name, strid mapping, int64_t file,
                             int64_t line)
 {
-    uint64_t key = hash_combine(hash_combine(hash_u64(((uint64_t)parent + 1) ^ hash_secret()), name), mapping);
+    uint64_t key = hash_combine(hash_keyed(hash_secret(), (uint64_t)parent + 1, name), mapping);
     bool added = false;
     uint64_t *at = u64map_put(&t->children, key, &added);
     struct profile_node *n = at && added ? vec_add(&t->nodes) : NULL;

@@ -86,7 +86,7 @@ static bool has_key(const struct arg_list *l, strid key)
 static int share_arg(struct expansion *x, uint32_t id, const struct arg *a, int64_t group)
 {
     bool added = false;
-    uint64_t *row = u64map_put(&x->shared, hash_combine(hash_u64((uint64_t)group ^ hash_secret()), a->key), &added);
+    uint64_t *row = u64map_put(&x->shared, hash_keyed(hash_secret(), (uint64_t)group, a->key), &added);
     if (!row)
         return -MRD_ENOMEM;
     if (added)
