@@ -109,6 +109,7 @@ static int open_code(void *ctx, const struct code_name *name)
 /* An empty storage, and an importer that fills it. */
 static int open_importer(struct tp *tp)
 {
+    const uint64_t budget = spill_budget(tp);
     struct import_options opt = {
         .full_sort = tp->config.full_sort,
         .no_ftrace_raw = tp->config.no_ftrace_raw,
@@ -124,7 +125,7 @@ static int open_importer(struct tp *tp)
                        : tp->config.clock_model == TP_CLOCKS_COMPATIBLE ? CLOCK_MODEL_COMPATIBLE
                                                                         : CLOCK_MODEL_AUTO,
         .threads = tp->config.threads,
-        .sort_memory = spill_budget(tp) / 2,
+        .sort_memory = budget / 2,
         .open_code = tp->config.open_code ? open_code : NULL,
         .open_code_ctx = tp,
         .progress = tp->config.progress,
@@ -132,7 +133,7 @@ static int open_importer(struct tp *tp)
         .progress_step = tp->config.progress_step,
     };
     int rc = storage_init(&tp->storage);
-    struct spill *spill = rc ? NULL : spill_open(spill_budget(tp));
+    struct spill *spill = rc ? NULL : spill_open(budget);
     if (spill)
         storage_spill(&tp->storage, spill);
     return rc ? rc : importer_open(&tp->importer, &tp->storage, &opt, &tp->err);

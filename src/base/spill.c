@@ -71,6 +71,14 @@ int spill_file_open(void)
     return fd;
 }
 
+void *spill_file_map(int fd, uint64_t at, size_t len)
+{
+    if (posix_fallocate(fd, (off_t)at, (off_t)len) != 0)
+        return NULL;
+    void *map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)at);
+    return map == MAP_FAILED ? NULL : map;
+}
+
 /* Segments before the last are complete: they are on their way to the disk, and count as the process's no more. The one
  * before that is waited for, so that pages that wait to be written are few. */
 static void release(struct spill *s)
@@ -94,10 +102,8 @@ static bool add_segment(struct spill *s, size_t size)
     if ((s->fd < 0 && (s->fd = spill_file_open()) < 0) || !vec_reserve(&s->segments, s->segments.n + 1))
         return false;
     release(s);
-    if (posix_fallocate(s->fd, (off_t)s->file_bytes, (off_t)len) != 0)
-        return false;
-    char *map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, (off_t)s->file_bytes);
-    if (map == MAP_FAILED)
+    char *map = spill_file_map(s->fd, s->file_bytes, len);
+    if (!map)
         return false;
     s->segments.p[s->segments.n++] = (struct segment){map, len};
     s->file_bytes += len;

@@ -17,6 +17,10 @@ struct spill;
  * system that is memory itself. -1 when there is none. */
 int spill_file_open(void);
 
+/* Maps `len` bytes of it from `at` on, shared; they are reserved before they are used, so that a full disk is memory
+ * that ran out, and no fault later. NULL when there is no room. */
+void *spill_file_map(int fd, uint64_t at, size_t len);
+
 /* The file is made when it is first needed. NULL when out of memory. */
 struct spill *spill_open(uint64_t budget_bytes);
 

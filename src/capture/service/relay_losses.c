@@ -110,9 +110,9 @@ static void emit_local(struct session *s, const struct u64map *unfinished_by_mac
                        struct pb_writer *w)
 {
     const struct local_losses *l = &s->local_lost;
-    uint64_t unfinished = unfinished_of(unfinished_by_machine, 0);
     if (!l->producers)
         return;
+    uint64_t unfinished = unfinished_of(unfinished_by_machine, 0);
     size_t m = pb_begin(w, TRACE_PACKET_MACHINE_LOSSES);
     pb_put_varint(w, MACHINE_LOSSES_PRODUCERS_LOST, l->producers);
     if (l->producers_cut)

@@ -232,12 +232,12 @@ bool trace_buffer_unfinished(const struct trace_buffer *b, struct u64map *by_mac
 {
     for (size_t i = 0; i < b->order.n; i++) {
         const struct sequence *s = b->order.p[i];
-        uint64_t *n =
-            (s->loss & ~(uint32_t)LOSS_PRESENT) ? u64map_put(by_machine, s->stats.who.machine_id, NULL) : NULL;
-        if (n)
-            ++*n;
-        else if (s->loss & ~(uint32_t)LOSS_PRESENT)
+        if (!(s->loss & ~(uint32_t)LOSS_PRESENT))
+            continue;
+        uint64_t *n = u64map_put(by_machine, s->stats.who.machine_id, NULL);
+        if (!n)
             return false;
+        ++*n;
     }
     return true;
 }

@@ -480,6 +480,8 @@ static void read_packet(struct proto_reader *r, struct slice bytes, int64_t byte
         read_plain_event(r, bytes, &event, byte_offset);
         return;
     }
+    if (!bytes.len)
+        return;
     packet_scan_read(&r->fields, bytes, &s);
     if (s.plain && bytes.len < QUEUED_WHOLE && (r->plain || begin_plain(r))) {
         read_plain(r, bytes, &s, byte_offset);

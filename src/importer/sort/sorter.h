@@ -47,10 +47,10 @@ void sorter_set_tie_from(struct sorter *s, uint32_t queue, int64_t ts);
 /* Appends an event. Negative timestamps and events older than what was already emitted are counted and dropped (stats
  * trace_sorter_negative_timestamp_dropped, sorter_push_event_out_of_order). */
 void sorter_push_words(struct sorter *s, uint32_t queue, int64_t ts, uint64_t a, uint64_t b);
+/* In registers: a struct's words would be stored one by one and read as two. */
 static inline void sorter_push(struct sorter *s, uint32_t queue, struct sort_event e)
 {
-    sorter_push_words(s, queue, e.ts, e.a,
-                      e.b); /* in registers: a struct's words would be stored one by one and read as two */
+    sorter_push_words(s, queue, e.ts, e.a, e.b);
 }
 
 /* As sorter_push() of each event, in their order. */

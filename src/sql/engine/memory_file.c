@@ -52,35 +52,22 @@ static int read_file(sqlite3_file *file, void *out, int n, sqlite3_int64 at)
     return there == n ? SQLITE_OK : SQLITE_IOERR_SHORT_READ;
 }
 
-/* Its room is reserved before it is used: a full disk is no fault later. */
-static void *map_disk(int disk, int64_t room)
-{
-    if (posix_fallocate(disk, 0, room) != 0)
-        return MAP_FAILED;
-    return mmap(NULL, (size_t)room, PROT_READ | PROT_WRITE, MAP_SHARED, disk, 0);
-}
-
-static bool write_all(int disk, const uint8_t *p, int64_t size)
-{
-    for (int64_t at = 0, n; at < size; at += n)
-        if ((n = pwrite(disk, p + at, (size_t)(size - at), at)) <= 0)
-            return false;
-    return true;
-}
-
-/* From here on it is a file on a disk. False when there is none, or SQLite points into it: it stays what it is. */
+/* From here on it is a file on a disk. False when there is none or no room on it, or SQLite points into it: it stays
+ * what it is. */
 static bool move_to_disk(struct memory_file *f)
 {
     int disk = f->fetched ? -1 : spill_file_open();
     int64_t room = f->room > STEP ? f->room : STEP;
-    void *p = disk >= 0 && write_all(disk, f->p, f->size) ? map_disk(disk, room) : MAP_FAILED;
-    if (p == MAP_FAILED) {
+    void *p = disk >= 0 ? spill_file_map(disk, 0, (size_t)room) : NULL;
+    if (!p) {
         if (disk >= 0)
             close(disk);
         return false;
     }
-    if (f->p)
+    if (f->p) {
+        memcpy(p, f->p, (size_t)f->size);
         munmap(f->p, (size_t)f->room);
+    }
     sql_heap_give(f->size);
     f->p = p;
     f->room = room;

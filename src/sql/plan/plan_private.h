@@ -201,10 +201,10 @@ int plan_stage_column(struct query_plan *p, struct plan_stage *s, struct plan_ex
 struct scope_entry *scope_add_entry(struct reader *r, struct sql_name alias, uint32_t n_columns);
 /* One more column of it; false: SQLite would give it a name that is not known. */
 bool scope_add_column(struct reader *r, struct scope_entry *e, struct sql_name name, struct plan_expr *x);
-/* `joined`: those that USING has made one with another, too; NULL: none. */
 /* May a query within the expression have an aggregate that SQLite takes for one of the query around, of this scope?
  * owner.c */
 bool owner_may_be(const struct reader *r, const struct sql_expr *x);
+/* `joined`: those that USING has made one with another, too; NULL: none. */
 struct scope_column *scope_find_in(const struct scope_entry *e, struct sql_name name, bool joined);
 /* Adds a conjunction term by term; false: not understood, or too many. */
 bool read_conjunction(struct reader *r, const struct sql_expr *x, struct plan_expr **terms, uint32_t *n);
